@@ -1,0 +1,3 @@
+"""A multi-agent orchestrator with subagent context isolation."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Many tasks as one job."""
+
+from __future__ import annotations

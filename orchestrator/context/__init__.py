@@ -1,0 +1,3 @@
+"""What an agent is sent: pure functions from transcript to view."""
+
+from __future__ import annotations

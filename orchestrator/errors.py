@@ -1,0 +1,142 @@
+"""Every exception that this package raises on purpose.
+
+OrchestratorError
+    SpecError               a task, profile, prompt or option is wrong; the user mends it
+        NotYet              the field exists, its feature does not
+    ModelError              the model service gave no usable reply; `kind` says why
+    ToolError               told to the model as a result; the run goes on
+        OutsideWorkspace    a path leads out of the workspace, or is excluded
+    LimitReached            a limit of the run or of an agent was reached
+    StoreError              the run folder cannot be read or written
+        RunBusy             another process writes this run
+    UnknownRun              no run, or more than one, answers to a name
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+__all__ = [
+    "LimitReached",
+    "ModelError",
+    "ModelErrorKind",
+    "NotYet",
+    "OrchestratorError",
+    "OutsideWorkspace",
+    "RunBusy",
+    "SpecError",
+    "StoreError",
+    "ToolError",
+    "UnknownRun",
+]
+
+ModelErrorKind = Literal[
+    "transient",
+    "rate_limited",
+    "overloaded",
+    "quota_exhausted",
+    "too_long",
+    "refused",
+    "thinking_bound",
+    "invalid",
+    "auth",
+    "cut",
+]
+
+
+class OrchestratorError(Exception):
+    """Base of all errors that are raised on purpose."""
+
+
+class SpecError(OrchestratorError):
+    """Something the user wrote is wrong, and nothing was spent.
+
+    Attributes:
+        message: what is wrong: what was found and what is allowed.
+        file: the file as the user named it, or "" for an option or argument.
+        line: 1-based line in `file`, or 0 where there is none.
+        field: dotted name of the field (`limits.usd`), or "".
+    """
+
+    def __init__(
+        self, message: str, file: str = "", line: int = 0, field: str = ""
+    ) -> None:
+        super().__init__(message, file, line, field)
+        self.message, self.file, self.line, self.field = message, file, line, field
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}" if self.file and self.line else self.file
+        parts = [part for part in (where, self.field and f"`{self.field}`") if part]
+        return ": ".join([*parts, self.message])
+
+
+class NotYet(SpecError):
+    """A field of the task file whose feature is not there yet."""
+
+
+class ModelError(OrchestratorError):
+    """The model service gave no usable reply.
+
+    Attributes:
+        kind: who must act: `transient`, `rate_limited` and `overloaded` are worth
+            another try; the others are not.
+        message: the service's own words, bounded.
+        retry_after_s: seconds the service asked to wait, or None.
+        detail: a short code: an error type, a status, a refusal category.
+    """
+
+    def __init__(
+        self,
+        kind: ModelErrorKind,
+        message: str,
+        retry_after_s: float | None = None,
+        detail: str = "",
+    ) -> None:
+        super().__init__(kind, message, retry_after_s, detail)
+        self.kind, self.message = kind, message
+        self.retry_after_s, self.detail = retry_after_s, detail
+
+    @property
+    def is_retryable(self) -> bool:
+        """Whether the same request may succeed later."""
+        return self.kind in ("transient", "rate_limited", "overloaded")
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.message}"
+
+
+class ToolError(OrchestratorError):
+    """A call failed in a way that the model can mend; the text is its result."""
+
+
+class OutsideWorkspace(ToolError):
+    """A path leads out of the workspace, or the task or brief excludes it."""
+
+
+class LimitReached(OrchestratorError):
+    """A limit was reached, so that the next call may not be made.
+
+    Attributes:
+        limit: name of the limit, as in the task file (`usd`, `tokens`, `turns`, …).
+        used: amount used, in the limit's own unit.
+        allowed: amount allowed, in the same unit.
+    """
+
+    def __init__(self, limit: str, used: float, allowed: float) -> None:
+        super().__init__(limit, used, allowed)
+        self.limit, self.used, self.allowed = limit, used, allowed
+
+    def __str__(self) -> str:
+        return f"`{self.limit}` reached: used {self.used:g} of {self.allowed:g}"
+
+
+class StoreError(OrchestratorError):
+    """The run folder cannot be read or written."""
+
+
+class RunBusy(StoreError):
+    """Another process holds the lock of this run folder."""
+
+
+class UnknownRun(OrchestratorError):
+    """No run answers to a name, or more than one does."""

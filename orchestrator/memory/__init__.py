@@ -1,0 +1,3 @@
+"""What outlives a run."""
+
+from __future__ import annotations

@@ -1,0 +1,87 @@
+"""Content blocks and messages in the API's own form, as plain dicts.
+
+They stay dicts from end to end: unknown blocks survive, signatures stay intact,
+and a dict is the fastest form to send.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import orjson
+
+__all__ = [
+    "Block",
+    "Message",
+    "clean_text",
+    "encode",
+    "text_block",
+    "text_of",
+    "tool_calls",
+    "tool_result",
+    "user_message",
+]
+
+Block = dict[str, Any]
+Message = dict[str, Any]
+
+# Characters that JSON or UTF-8 cannot carry, or that only confuse: NUL, lone
+# surrogates, and the C0 controls except tab and line ends.
+_UNCLEAN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+
+
+def clean_text(text: str) -> str:
+    """Return `text` with what cannot be sent replaced by U+FFFD.
+
+    NUL, lone surrogates and control characters go; tabs and line ends stay.
+    """
+    return _UNCLEAN.sub("\ufffd", text)
+
+
+def text_block(text: str) -> Block:
+    """Return a text block; `text` must hold more than blanks."""
+    return {"type": "text", "text": text}
+
+
+def tool_result(
+    call_id: str, content: str | list[Block], *, is_error: bool = False
+) -> Block:
+    """Return the result block that answers the call `call_id`."""
+    block: Block = {
+        "type": "tool_result",
+        "tool_use_id": call_id,
+        "content": content,
+    }
+    if is_error:
+        block["is_error"] = True
+    return block
+
+
+def user_message(blocks: Sequence[Block]) -> Message:
+    """Return a user message: results first, then text."""
+    return {"role": "user", "content": list(blocks)}
+
+
+def tool_calls(content: Iterable[Block]) -> list[Block]:
+    """Return the `tool_use` blocks of an assistant message, in order."""
+    return [block for block in content if block.get("type") == "tool_use"]
+
+
+def text_of(content: str | Iterable[Block]) -> str:
+    """Return all text of a message or of a tool result, joined by line ends."""
+    if isinstance(content, str):
+        return content
+    parts: list[str] = []
+    for block in content:
+        if block.get("type") == "text":
+            parts.append(str(block.get("text", "")))
+        elif block.get("type") == "tool_result":
+            parts.append(text_of(block.get("content") or ""))
+    return "\n".join(part for part in parts if part)
+
+
+def encode(value: object) -> bytes:
+    """Return `value` as compact UTF-8 JSON; the same value gives the same bytes."""
+    return orjson.dumps(value)

@@ -1,0 +1,122 @@
+"""The port to a model: one request in, one whole reply or one classified error out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from orchestrator.messages import Block, Message
+
+__all__ = ["Model", "ModelRequest", "OnRetry", "Reply", "Retry", "Usage"]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one call, each class once; they add up to what was billed."""
+
+    input_tokens: int = 0
+    """Uncached input."""
+    cache_write_5m_tokens: int = 0
+    cache_write_1h_tokens: int = 0
+    cache_read_tokens: int = 0
+    output_tokens: int = 0
+    """Thinking included."""
+    thinking_tokens: int = 0
+    """Part of `output_tokens`."""
+    known: bool = True
+    """False: the service reported none, and these are estimates."""
+
+    @property
+    def context_tokens(self) -> int:
+        """Return the whole input, cached or not."""
+        return (
+            self.input_tokens
+            + self.cache_write_5m_tokens
+            + self.cache_write_1h_tokens
+            + self.cache_read_tokens
+        )
+
+    @property
+    def limited_tokens(self) -> int:
+        """Return what `limits.tokens` counts: cache reads are left out."""
+        return (
+            self.input_tokens
+            + self.cache_write_5m_tokens
+            + self.cache_write_1h_tokens
+            + self.output_tokens
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """Everything that is sent. Read, never changed or kept by a model."""
+
+    model: str
+    """Bare id, without `anthropic:`."""
+    system: list[Block]
+    tools: list[dict[str, Any]]
+    messages: list[Message]
+    """Oldest first; the first and the last are user messages."""
+    max_output_tokens: int
+    body: bytes
+    """The exact JSON body for an endpoint, cache marks included (`stream` is true)."""
+    call_s: float = 600.0
+    """Limit of one whole try, in seconds."""
+    silence_s: float = 90.0
+    """Longest wait for the next event that says anything; pings do not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One whole reply."""
+
+    content: list[Block]
+    """Blocks as they came, in order; to be sent back unchanged."""
+    stop_reason: str | None
+    usage: Usage
+    model: str = ""
+    message_id: str = ""
+    cut_calls: frozenset[str] = frozenset()
+    """Ids of calls that the output limit cut; they are never run."""
+    broken_calls: dict[str, str] = field(default_factory=dict)
+    """Ids of whole calls whose input is no JSON object → that text, bounded. Their
+    block holds `input: {}`."""
+    stop_details: dict[str, Any] | None = None
+    seconds: float = 0.0
+    first_token_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """One failed try that will be repeated."""
+
+    attempt: int
+    error: str
+    message: str
+    wait_s: float
+
+
+OnRetry = Callable[[Retry], None]
+
+
+class Model(Protocol):
+    """Answers a request with one reply. Safe to call from many tasks at once."""
+
+    async def complete(self, request: ModelRequest, *, on_retry: OnRetry) -> Reply:
+        """Return the whole reply to `request`.
+
+        Cancelling closes the connection; nothing runs on.
+
+        Args:
+            request: what to send.
+            on_retry: told of each failed try before the wait for the next.
+
+        Raises:
+            ModelError: no usable reply, retries included.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close connections; a second call does nothing."""
+        ...

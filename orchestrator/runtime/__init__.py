@@ -1,0 +1,3 @@
+"""One run from task to report: wiring, the lead, finishing, resuming."""
+
+from __future__ import annotations

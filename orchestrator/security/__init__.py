@@ -1,0 +1,3 @@
+"""The workspace's borders, and redaction."""
+
+from __future__ import annotations

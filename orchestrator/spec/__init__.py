@@ -1,0 +1,3 @@
+"""What users write: tasks, profiles, limits, prompts."""
+
+from __future__ import annotations

@@ -1,0 +1,63 @@
+"""Limits: what a run, an agent or a brief may use."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["AgentLimits", "Limits"]
+
+
+class AgentLimits(BaseModel):
+    """What one agent may use; a brief and a profile may set fewer than the task.
+
+    None means: as the level above says.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+
+    usd: float | None = Field(default=None, gt=0)
+    tokens: int | None = Field(default=None, ge=1000)
+    minutes: float | None = Field(default=None, gt=0)
+    turns: int | None = Field(default=None, ge=1)
+    max_output_tokens: int | None = Field(default=None, ge=256)
+
+    def narrowed(self, other: AgentLimits) -> AgentLimits:
+        """Return the smaller of both, field by field."""
+        merged: dict[str, float | int] = {}
+        for name in type(self).model_fields:
+            values = [
+                value
+                for value in (getattr(self, name), getattr(other, name))
+                if value is not None
+            ]
+            if values:
+                merged[name] = min(values)
+        return AgentLimits.model_validate(merged)
+
+
+class Limits(BaseModel):
+    """What a run may use before it is stopped; the values are the defaults."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    usd: float = Field(default=2.0, gt=0)
+    tokens: int = Field(default=3_000_000, ge=1000)
+    """Uncached input, cache writes and output; cache reads count in dollars only."""
+    minutes: float = Field(default=30, gt=0)
+    turns: int = Field(default=200, ge=1)
+    """Model calls per agent."""
+    subagents: int = Field(default=24, ge=0)
+    """Subagents of the whole run; 0 turns delegation off."""
+    concurrency: int = Field(default=8, ge=1)
+    """Subagents at work at the same time; the rest wait in line."""
+    depth: int = Field(default=1, ge=0)
+    """Levels of subagents below the lead."""
+    max_output_tokens: int = Field(default=8192, ge=256)
+    call_s: float = Field(default=600, gt=0)
+    """Longest model call, in seconds."""
+    silence_s: float = Field(default=90, gt=0)
+    """Longest silence within a model call, in seconds."""
+    stall_s: float = Field(default=300, gt=0)
+    """Longest time without progress before a subagent is ended, in seconds."""
+    outage_s: float = Field(default=300, gt=0)
+    """Longest time an endpoint may be down before the run ends, in seconds."""

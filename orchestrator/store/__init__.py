@@ -1,0 +1,3 @@
+"""The run folder: log, artifacts, notes, lock."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Dispatching subagents and taking in their findings."""
+
+from __future__ import annotations

@@ -1,0 +1,89 @@
+"""The port that every tool implements, and what a tool is handed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from orchestrator.events import FileSeen
+from orchestrator.messages import Block
+from orchestrator.security.workspace import Workspace
+from orchestrator.store.artifacts import Artifacts
+
+__all__ = ["Clip", "Effects", "Tool", "ToolContext", "ToolOutput"]
+
+Effects = Literal["reads", "repeatable", "effects"]
+
+A_contra = TypeVar("A_contra", bound=BaseModel, contravariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutput:
+    """What a tool gives back, before cleaning, redaction and clipping."""
+
+    text: str = ""
+    is_error: bool = False
+    files: tuple[FileSeen, ...] = ()
+    """Files whose text is shown, for the look-up of quotes."""
+    blocks: tuple[Block, ...] = ()
+    """Content that is not text (images); most tools give none."""
+    paged: bool = False
+    """The tool kept its own limit, at line ends; it is not clipped again."""
+    ends: bool = False
+    """Accepted hand-in: the agent's loop ends with this step."""
+    value: Any = None
+    """What the hand-in is, for the program; never shown to a model."""
+
+
+class Clip(Protocol):
+    """Bounds text on entry; the same for every agent and tool."""
+
+    def __call__(self, text: str, *, limit_tokens: int, is_error: bool) -> str:
+        """Return `text`, or its head and tail with a marker where it is longer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What one call may touch. Made by the agent for each call."""
+
+    agent: str
+    call: str
+    """The tool_use id."""
+    workspace: Workspace
+    artifacts: Artifacts
+    redact: Callable[[str], str]
+    """Replaces secrets by stable placeholders; cheap on clean text."""
+    count: Callable[[str], int]
+    """Estimated tokens of a text."""
+    read_tokens: int = 8000
+    """Page size of `read_file` and `read_ref`."""
+    clip_tokens: int = 4000
+    knows_ref: Callable[[str], bool] = field(default=lambda _ref: False)
+    """Whether a reference occurs in this agent's context."""
+
+
+class Tool(Protocol[A_contra]):
+    """Something a model can call.
+
+    `run` may be async; a sync `run` is put in a thread. It raises `ToolError` for what
+    the model can mend and lets bugs through.
+    """
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    """What the model reads: what it is for, when to use it, its limits."""
+    Args: ClassVar[type[BaseModel]]
+    effects: ClassVar[Effects]
+    timeout_s: ClassVar[float]
+
+    def run(self, args: A_contra, context: ToolContext) -> Any:  # noqa: ANN401 - sync or async
+        """Return a `ToolOutput` or a text, or an awaitable of either.
+
+        Raises:
+            ToolError: the call failed in a way the model can mend.
+        """
+        ...
