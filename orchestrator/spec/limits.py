@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Annotated
 
-__all__ = ["AgentLimits", "Limits"]
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+__all__ = ["AgentLimits", "Amount", "Count", "Limits"]
+
+
+def _refuse_bool(value: object) -> object:
+    # `usd: yes` would otherwise be one dollar.
+    if isinstance(value, bool):
+        raise PydanticCustomError("number_type", "must be a number")
+    return value
+
+
+Amount = Annotated[float, BeforeValidator(_refuse_bool)]
+Count = Annotated[int, BeforeValidator(_refuse_bool)]
+
+_CONFIG = ConfigDict(
+    extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+)
 
 
 class AgentLimits(BaseModel):
@@ -13,13 +31,13 @@ class AgentLimits(BaseModel):
     None means: as the level above says.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+    model_config = _CONFIG
 
-    usd: float | None = Field(default=None, gt=0)
-    tokens: int | None = Field(default=None, ge=1000)
-    minutes: float | None = Field(default=None, gt=0)
-    turns: int | None = Field(default=None, ge=1)
-    max_output_tokens: int | None = Field(default=None, ge=256)
+    usd: Amount | None = Field(default=None, gt=0)
+    tokens: Count | None = Field(default=None, ge=1000)
+    minutes: Amount | None = Field(default=None, gt=0)
+    turns: Count | None = Field(default=None, ge=1)
+    max_output_tokens: Count | None = Field(default=None, ge=256)
 
     def narrowed(self, other: AgentLimits) -> AgentLimits:
         """Return the smaller of both, field by field."""
@@ -38,26 +56,29 @@ class AgentLimits(BaseModel):
 class Limits(BaseModel):
     """What a run may use before it is stopped; the values are the defaults."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = _CONFIG
 
-    usd: float = Field(default=2.0, gt=0)
-    tokens: int = Field(default=3_000_000, ge=1000)
+    usd: Amount = Field(default=2.0, gt=0)
+    """Dollars of the whole run."""
+    tokens: Count = Field(default=3_000_000, ge=1000)
     """Uncached input, cache writes and output; cache reads count in dollars only."""
-    minutes: float = Field(default=30, gt=0)
-    turns: int = Field(default=200, ge=1)
+    minutes: Amount = Field(default=30, gt=0)
+    """Minutes of the whole run."""
+    turns: Count = Field(default=200, ge=1)
     """Model calls per agent."""
-    subagents: int = Field(default=24, ge=0)
+    subagents: Count = Field(default=24, ge=0)
     """Subagents of the whole run; 0 turns delegation off."""
-    concurrency: int = Field(default=8, ge=1)
+    concurrency: Count = Field(default=8, ge=1)
     """Subagents at work at the same time; the rest wait in line."""
-    depth: int = Field(default=1, ge=0)
+    depth: Count = Field(default=1, ge=0)
     """Levels of subagents below the lead."""
-    max_output_tokens: int = Field(default=8192, ge=256)
-    call_s: float = Field(default=600, gt=0)
+    max_output_tokens: Count = Field(default=8192, ge=256)
+    """Longest single answer of a model."""
+    call_s: Amount = Field(default=600, gt=0)
     """Longest model call, in seconds."""
-    silence_s: float = Field(default=90, gt=0)
+    silence_s: Amount = Field(default=90, gt=0)
     """Longest silence within a model call, in seconds."""
-    stall_s: float = Field(default=300, gt=0)
+    stall_s: Amount = Field(default=300, gt=0)
     """Longest time without progress before a subagent is ended, in seconds."""
-    outage_s: float = Field(default=300, gt=0)
+    outage_s: Amount = Field(default=300, gt=0)
     """Longest time an endpoint may be down before the run ends, in seconds."""

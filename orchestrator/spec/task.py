@@ -7,13 +7,16 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from orchestrator.spec.limits import Limits
+from orchestrator.spec.limits import Amount, Count, Limits
 
 __all__ = [
     "ContextPolicy",
     "Deliverable",
+    "Effort",
+    "EffortChoice",
     "Memory",
     "ModelChoice",
+    "Permission",
     "Shares",
     "Task",
 ]
@@ -23,16 +26,20 @@ Permission = Literal["write", "shell", "network"]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
 
 class Deliverable(_Part):
     """What is to be handed in."""
 
     format: Literal["markdown", "json"] = "markdown"
+    """`json` hands in `result.json` as well."""
     schema_: dict[str, Any] | None = Field(default=None, alias="schema")
     """JSON Schema of the result; only with `format: json`."""
-    max_tokens: int = Field(default=4000, ge=100)
+    max_tokens: Count = Field(default=4000, ge=100)
+    """Longest report, in tokens."""
 
 
 class ModelChoice(_Part):
@@ -64,11 +71,11 @@ class Memory(_Part):
 class Shares(_Part):
     """Share of the window per layer; the defaults are those of a 32k window."""
 
-    recent: float = Field(default=0.25, gt=0, lt=1)
-    state: float = Field(default=0.19, gt=0, lt=1)
-    memory: float = Field(default=0.12, gt=0, lt=1)
-    fixed: float = Field(default=0.12, gt=0, lt=1)
-    output: float = Field(default=0.31, gt=0, lt=1)
+    recent: Amount = Field(default=0.25, gt=0, lt=1)
+    state: Amount = Field(default=0.19, gt=0, lt=1)
+    memory: Amount = Field(default=0.12, gt=0, lt=1)
+    fixed: Amount = Field(default=0.12, gt=0, lt=1)
+    output: Amount = Field(default=0.31, gt=0, lt=1)
 
 
 class ContextPolicy(_Part):
@@ -76,21 +83,23 @@ class ContextPolicy(_Part):
 
     preset: Literal["long", "short", "dialogue"] = "long"
     policy: Literal["ladder", "window", "budget"] = "ladder"
-    window_tokens: int | None = Field(default=None, ge=4000)
-    soft: float = Field(default=0.60, gt=0, lt=1)
-    hard: float = Field(default=0.75, gt=0, lt=1)
-    clip_tokens: int = Field(default=4000, ge=200)
-    read_tokens: int = Field(default=8000, ge=200)
-    keep_results: int = Field(default=3, ge=1)
-    digest_tokens: int = Field(default=60, ge=0)
-    tail_steps: int = Field(default=3, ge=1)
-    summary_share: float = Field(default=0.15, gt=0, lt=1)
-    reopen_files: int = Field(default=5, ge=0)
-    reopen_tokens: int = Field(default=5000, ge=0)
-    reminder_turns: int = Field(default=5, ge=1)
-    reminder_tokens: int = Field(default=150, ge=20)
-    last_steps: int = Field(default=20, ge=1)
-    every_turns: int | None = Field(default=None, ge=1)
+    window_tokens: Count | None = Field(default=None, ge=4000)
+    soft: Amount = Field(default=0.60, gt=0, lt=1)
+    hard: Amount = Field(default=0.75, gt=0, lt=1)
+    clip_tokens: Count = Field(default=4000, ge=200)
+    """Longest tool output that stays in the context whole."""
+    read_tokens: Count = Field(default=8000, ge=200)
+    """Page size of `read_file` and `read_ref`."""
+    keep_results: Count = Field(default=3, ge=1)
+    digest_tokens: Count = Field(default=60, ge=0)
+    tail_steps: Count = Field(default=3, ge=1)
+    summary_share: Amount = Field(default=0.15, gt=0, lt=1)
+    reopen_files: Count = Field(default=5, ge=0)
+    reopen_tokens: Count = Field(default=5000, ge=0)
+    reminder_turns: Count = Field(default=5, ge=1)
+    reminder_tokens: Count = Field(default=150, ge=20)
+    last_steps: Count = Field(default=20, ge=1)
+    every_turns: Count | None = Field(default=None, ge=1)
     judge: str | None = None
     shares: Shares = Shares()
 
@@ -101,23 +110,37 @@ class Task(_Part):
     Lists are tuples, so that a task cannot change under a run.
     """
 
-    name: str = Field(default="task", pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,47}$")
+    name: str = Field(default="task", pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,47}\Z")
+    """Letters, digits, dashes; used in the run id. Default: the file's name."""
     objective: str = Field(min_length=1)
+    """What is wanted and how it will be used."""
     questions: tuple[str, ...] = ()
+    """Hints for the briefs."""
     workspace: Path = Path()
+    """Folder that agents may see. Default: the task file's folder."""
     constraints: tuple[str, ...] = ()
+    """Kept word for word for every agent, never summarised."""
     context: tuple[str, ...] | None = None
-    """None: the workspace's AGENTS.md or CLAUDE.md, if there is one."""
+    """Small files that every agent has from the start, relative to the workspace.
+
+    Its AGENTS.md or CLAUDE.md is included unless this is `[]`. A loaded task holds
+    the resolved list; None is a task that was not loaded.
+    """
     deliverable: Deliverable = Deliverable()
     model: ModelChoice = ModelChoice()
     effort: EffortChoice = EffortChoice()
     fallback_model: str | None = None
+    """Tried once after a refusal."""
     agents: tuple[str, ...] = ("explorer",)
+    """Profiles that the lead may use."""
     allow: tuple[Permission | dict[Permission, Literal["ask"]], ...] = ()
+    """`write`, `shell`, `network`; nothing by default."""
     tools: tuple[str, ...] = ()
+    """The user's own Python tools, `package.module:function`."""
     mcp_servers: dict[str, dict[str, Any]] = Field(default_factory=dict)
     memory: Memory = Memory()
     skills: tuple[str, ...] = ()
+    """Folders with SKILL.md."""
     redact: tuple[Literal["secrets", "personal"], ...] = ("secrets",)
     limits: Limits = Limits()
     context_policy: ContextPolicy = ContextPolicy()

@@ -1,0 +1,200 @@
+"""Settings from the environment, and which model each role uses.
+
+Plain dataclasses and no import of the SDK: the reading commands and `--help` load
+this module, and their start time is a contract.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from orchestrator.errors import SpecError
+
+__all__ = [
+    "OFFLINE",
+    "HasModel",
+    "ModelsChosen",
+    "Settings",
+    "bare_model",
+    "choose_models",
+    "credential_source",
+    "has_credentials",
+]
+
+OFFLINE = "offline"
+PREFIX = "anthropic:"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What holds for all runs of this user; `ORCHESTRATE_<NAME>` overrides each."""
+
+    lead_model: str = "claude-sonnet-5-5"
+    """`ORCHESTRATE_LEAD_MODEL`: the lead, where the task names no model."""
+    subagent_model: str = "claude-haiku-5-5"
+    """`ORCHESTRATE_SUBAGENT_MODEL`: subagents, where the task names no model."""
+    runs_dir: Path = Path("runs")
+    """`ORCHESTRATE_RUNS_DIR`: where run folders are made."""
+
+    @classmethod
+    def load(cls, env: Mapping[str, str]) -> Settings:
+        """Return the settings that `env` asks for; an empty value counts as unset."""
+        default = cls()
+
+        def setting(name: str, otherwise: str) -> str:
+            return env.get(f"ORCHESTRATE_{name}", "").strip() or otherwise
+
+        runs_dir = Path(setting("RUNS_DIR", str(default.runs_dir)))
+        return cls(
+            lead_model=setting("LEAD_MODEL", default.lead_model),
+            subagent_model=setting("SUBAGENT_MODEL", default.subagent_model),
+            runs_dir=runs_dir.expanduser(),
+        )
+
+
+def credential_source(env: Mapping[str, str]) -> str:
+    """Return where the SDK would find credentials, or "" for nowhere.
+
+    The same order as the SDK's: key, token, named profile, workload identity,
+    active profile on disk. Never returns or reads the value itself.
+    """
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE"):
+        if env.get(name, "").strip():
+            return name
+    if (
+        env.get("ANTHROPIC_FEDERATION_RULE_ID")
+        and env.get("ANTHROPIC_ORGANIZATION_ID")
+        and (
+            env.get("ANTHROPIC_IDENTITY_TOKEN")
+            or env.get("ANTHROPIC_IDENTITY_TOKEN_FILE")
+        )
+    ):
+        return "ANTHROPIC_IDENTITY_TOKEN"
+    return _profile_on_disk(env)
+
+
+def _profile_on_disk(env: Mapping[str, str]) -> str:
+    try:
+        folder = _config_folder(env)
+        pointer = folder / "active_config"
+        name = pointer.read_text(encoding="utf-8").strip() if pointer.is_file() else ""
+        profile = folder / "configs" / f"{name or 'default'}.json"
+        return f"profile {profile}" if profile.is_file() else ""
+    except (OSError, UnicodeDecodeError, RuntimeError):
+        return ""
+
+
+def _config_folder(env: Mapping[str, str]) -> Path:
+    if folder := env.get("ANTHROPIC_CONFIG_DIR"):
+        return Path(folder)
+    home = Path(env["HOME"]) if env.get("HOME") else Path.home()
+    if sys.platform == "win32":
+        appdata = env.get("APPDATA")
+        return (Path(appdata) if appdata else home / "AppData/Roaming") / "Anthropic"
+    return home / ".config" / "anthropic"
+
+
+def has_credentials(env: Mapping[str, str]) -> bool:
+    """Return whether the SDK would find credentials; imports nothing."""
+    return bool(credential_source(env))
+
+
+class _Roles(Protocol):
+    @property
+    def lead(self) -> str | None: ...
+    @property
+    def subagents(self) -> str | None: ...
+
+
+class HasModel(Protocol):
+    """What `choose_models` needs to know of a task."""
+
+    @property
+    def model(self) -> _Roles:
+        """Return the model the task names for each role, or None."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ModelsChosen:
+    """The model of each role, as a bare id or `offline`, and why it was chosen."""
+
+    lead: str
+    subagents: str
+    reason: str
+    """One line for the user: which models, and why."""
+
+    def of_profile(self, model: str | None, *, lead: bool = False) -> str:
+        """Return the model for a profile that asks for `model`, or for none.
+
+        A role that is offline stays offline: a profile cannot make a run spend.
+        """
+        role = self.lead if lead else self.subagents
+        if role == OFFLINE or not model:
+            return role
+        return bare_model(model)
+
+
+def bare_model(model: str) -> str:
+    """Return `model` without `anthropic:` and outer blanks."""
+    return model.strip().removeprefix(PREFIX).strip()
+
+
+def choose_models(
+    task: HasModel, settings: Settings, has_credentials: bool
+) -> ModelsChosen:
+    """Return the model of each role, from the task, else from the settings.
+
+    Raises:
+        SpecError: a role wants a model of the service, and there are no credentials.
+    """
+    given = {"lead": task.model.lead, "subagents": task.model.subagents}
+    for role, model in given.items():
+        if model is not None and not bare_model(model):
+            raise SpecError(
+                "is empty; write a model id, or `offline`", field=f"model.{role}"
+            )
+    if not any(given.values()):
+        return _defaults(settings, has_credentials=has_credentials)
+    lead = bare_model(given["lead"] or settings.lead_model)
+    subagents = bare_model(given["subagents"] or settings.subagent_model)
+    if given["subagents"] is None and lead == OFFLINE:
+        subagents = OFFLINE
+    elif given["lead"] is None and subagents == OFFLINE:
+        lead = OFFLINE
+    if not has_credentials:
+        for role, model in (("lead", lead), ("subagents", subagents)):
+            if model != OFFLINE:
+                raise SpecError(_no_key(model), field=f"model.{role}")
+    return ModelsChosen(lead, subagents, _reason(lead, subagents, "as the task says"))
+
+
+def _defaults(settings: Settings, *, has_credentials: bool) -> ModelsChosen:
+    if not has_credentials:
+        why = (
+            "the task names no model and no credentials were found; "
+            "set ANTHROPIC_API_KEY to use a language model"
+        )
+        return ModelsChosen(OFFLINE, OFFLINE, _reason(OFFLINE, OFFLINE, why))
+    lead, subagents = bare_model(settings.lead_model), bare_model(
+        settings.subagent_model
+    )
+    why = "the defaults: the task names no model, and credentials were found"
+    return ModelsChosen(lead, subagents, _reason(lead, subagents, why))
+
+
+def _reason(lead: str, subagents: str, why: str) -> str:
+    which = lead if lead == subagents else f"{lead}, subagents {subagents}"
+    return f"model: {which} ({why})"
+
+
+def _no_key(model: str) -> str:
+    return (
+        f"`{model}` needs credentials and none were found; set ANTHROPIC_API_KEY "
+        "(or ANTHROPIC_AUTH_TOKEN; any value, for an endpoint of your own that asks "
+        "for none), or use `model: offline`, which needs no key"
+    )
