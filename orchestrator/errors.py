@@ -1,7 +1,7 @@
 """Every exception that this package raises on purpose.
 
 OrchestratorError
-    SpecError               a task, profile, prompt or option is wrong; the user mends it
+    SpecError               a task, profile, prompt or option is wrong
         NotYet              the field exists, its feature does not
     ModelError              the model service gave no usable reply; `kind` says why
     ToolError               told to the model as a result; the run goes on
@@ -119,7 +119,7 @@ class LimitReached(OrchestratorError):
     Attributes:
         limit: name of the limit, as in the task file (`usd`, `tokens`, `turns`, …).
         used: amount used, in the limit's own unit.
-        allowed: amount allowed, in the same unit.
+        allowed: amount allowed, in the same unit; 0 where there is no figure.
     """
 
     def __init__(self, limit: str, used: float, allowed: float) -> None:
@@ -127,7 +127,9 @@ class LimitReached(OrchestratorError):
         self.limit, self.used, self.allowed = limit, used, allowed
 
     def __str__(self) -> str:
-        return f"`{self.limit}` reached: used {self.used:g} of {self.allowed:g}"
+        if not self.allowed:
+            return f"`{self.limit}` reached"
+        return f"`{self.limit}` reached: used {self.used:.6g} of {self.allowed:.6g}"
 
 
 class StoreError(OrchestratorError):
