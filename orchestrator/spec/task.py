@@ -110,7 +110,7 @@ class Task(_Part):
     Lists are tuples, so that a task cannot change under a run.
     """
 
-    name: str = Field(default="task", pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,47}\Z")
+    name: str = Field(default="task", pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,47}$")
     """Letters, digits, dashes; used in the run id. Default: the file's name."""
     objective: str = Field(min_length=1)
     """What is wanted and how it will be used."""
