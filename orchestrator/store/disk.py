@@ -1,0 +1,93 @@
+"""Write files so that a crash leaves the old one or the new one, never a half."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+from orchestrator.errors import StoreError
+
+__all__ = ["reason", "store_error", "sync_folder", "write_atomic", "write_beside"]
+
+_REASONS = {
+    errno.ENOSPC: "the disk is full; free some space",
+    errno.EDQUOT: "the disk quota is used up; free some space",
+    errno.EFBIG: "the file-size limit of this process is reached; raise it",
+    errno.EROFS: "the file system is read-only; choose another folder",
+    errno.EACCES: "no permission; choose another folder or change its permissions",
+    errno.EPERM: "no permission; choose another folder or change its permissions",
+    errno.ENOTDIR: "a file is where a folder is needed; move it or choose another",
+    errno.EEXIST: "a file is where a folder is needed; move it or choose another",
+    errno.ENOENT: "the folder is gone",
+    errno.EIO: "the disk reports an error; check it",
+    errno.EMFILE: "too many files are open; raise the limit (`ulimit -n`)",
+    errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
+}
+
+
+def reason(error: OSError) -> str:
+    """Return why `error` happened and what to do about it, in a few words."""
+    return _REASONS.get(error.errno or 0) or error.strerror or str(error)
+
+
+def store_error(doing: str, path: Path, error: OSError) -> StoreError:
+    """Return the error for people: `cannot write `x`: the disk is full; …`."""
+    return StoreError(f"cannot {doing} `{path}`: {reason(error)}")
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names in `folder` to disk, so that a new file survives a crash.
+
+    Raises:
+        OSError: as the system says.
+    """
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_beside(path: Path, data: bytes) -> Path:
+    """Write `data` to a new hidden file beside `path`, synced; return that file.
+
+    Nothing is left behind when it fails.
+
+    Raises:
+        OSError: as the system says.
+    """
+    beside = path.with_name(f".{path.name[:60]}.{secrets.token_hex(6)}.tmp")
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(handle, view) :]
+        os.fsync(handle)
+    except BaseException:
+        with suppress(OSError):
+            beside.unlink()
+        raise
+    finally:
+        os.close(handle)
+    return beside
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Replace `path` by `data`: after a crash it holds the old or the new content.
+
+    Raises:
+        StoreError: it could not be written; the old content is untouched.
+    """
+    try:
+        beside = write_beside(path, data)
+        try:
+            beside.replace(path)
+        except OSError:
+            beside.unlink()
+            raise
+        sync_folder(path.parent)
+    except OSError as error:
+        raise store_error("write", path, error) from error
