@@ -1,0 +1,101 @@
+"""What the loop keeps about one agent; all of it can be rebuilt from the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from orchestrator.agent.stops import Streaks
+from orchestrator.clock import Clock
+from orchestrator.context.transcript import Transcript
+from orchestrator.messages import Block, text_block, text_of, tool_result
+from orchestrator.models.base import Usage
+from orchestrator.tools.executor import CallResult
+
+__all__ = ["AgentState"]
+
+
+@dataclass(slots=True)
+class AgentState:
+    """Transcript and counters of one agent.
+
+    The next user message is assembled when the next request is made: results in call
+    order, then texts. Until then both wait here.
+
+    Attributes:
+        transcript: what was said.
+        count: estimates the tokens of a text.
+        clock: the time.
+        max_output_tokens: bound of the next reply.
+        turns: model calls made.
+        carried_s: seconds at work in earlier processes.
+        previous_end: index of the last message of the request before.
+        composition: estimated tokens by layer.
+        done_results: results of open calls that the log already holds, by call id.
+        problems: open calls that are not to be run, and what they are told.
+    """
+
+    transcript: Transcript
+    count: Callable[[str], int]
+    clock: Clock
+    max_output_tokens: int
+    turns: int = 0
+    carried_s: float = 0.0
+    previous_end: int | None = None
+    streaks: Streaks = field(default_factory=Streaks)
+    composition: dict[str, int] = field(default_factory=dict)
+    done_results: dict[str, CallResult] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
+    pending_results: list[CallResult] = field(default_factory=list)
+    pending_texts: list[str] = field(default_factory=list)
+    began: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.began = self.clock.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Return seconds at work; time between two processes does not count."""
+        return self.carried_s + self.clock.monotonic() - self.began
+
+    def start(self, first: Sequence[Block], *, head_tokens: int) -> None:
+        """Begin the conversation with its first user message."""
+        tokens = self.count(text_of(first))
+        self.composition = {"prompt": head_tokens, "task": tokens}
+        self.transcript.append("user", first, tokens=head_tokens + tokens)
+
+    def add(self, results: Sequence[CallResult], texts: Sequence[str]) -> None:
+        """Put results and texts into the next user message."""
+        self.pending_results += results
+        self.pending_texts += texts
+
+    def flush(self) -> None:
+        """Append the waiting user message, if there is one."""
+        blocks: list[Block] = [
+            tool_result(each.call, each.content, is_error=each.is_error)
+            for each in self.pending_results
+        ]
+        blocks += [text_block(text) for text in self.pending_texts]
+        if not blocks:
+            return
+        results = sum(each.tokens for each in self.pending_results)
+        texts = sum(self.count(text) for text in self.pending_texts)
+        self._compose("results", results)
+        self._compose("text", texts)
+        self.transcript.append("user", blocks, tokens=results + texts)
+        self.pending_results, self.pending_texts = [], []
+
+    def take_reply(self, content: Sequence[Block], usage: Usage) -> None:
+        """Append the assistant's message and take over the reported size."""
+        estimated = usage.output_tokens or self.count(text_of(content))
+        self._compose("assistant", estimated)
+        self.transcript.append("assistant", content, tokens=estimated)
+        if usage.known and usage.context_tokens:
+            self.transcript.reported(usage.context_tokens + usage.output_tokens)
+
+    def raise_output(self, ceiling: int) -> None:
+        """Double the bound of the next reply, up to `ceiling` tokens."""
+        self.max_output_tokens = min(self.max_output_tokens * 2, ceiling)
+
+    def _compose(self, layer: str, tokens: int) -> None:
+        self.composition[layer] = self.composition.get(layer, 0) + tokens

@@ -1,0 +1,172 @@
+"""What a reply means for the loop: pure rules for every way a turn can end.
+
+`judge` looks at one reply and at what went before, and says what to do. The blocks
+decide, not the stop reason: a reply that holds calls gets them run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from orchestrator.messages import Block, encode, tool_calls
+from orchestrator.models.base import Reply
+
+__all__ = ["Streaks", "Verdict", "judge", "step_key", "usable_content"]
+
+MAX_EMPTY = 2
+MAX_UNFINISHED = 2
+MAX_CUT_CALLS = 3
+MAX_PAUSES = 10
+MAX_HAND_INS = 4
+WARN_REPEATS = 3
+MAX_REPEATS = 5
+# What some servers put where a model said nothing.
+_PLACEHOLDERS = frozenset({"", "(empty content)", "(no content)", "(empty)"})
+
+Say = Literal["", "nudge_empty", "nudge_finish", "continue", "repeat_warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Streaks:
+    """How often in a row something went wrong; each is reset by its opposite."""
+
+    empty: int = 0
+    unfinished: int = 0
+    cut_texts: int = 0
+    cut_calls: int = 0
+    pauses: int = 0
+    repeats: int = 0
+    last_step: str = ""
+    hand_ins: int = 0
+    """Hand-ins sent back, in a row; counted by the loop after the step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What to do with a reply.
+
+    Attributes:
+        keep: it enters the transcript.
+        run: its calls are run.
+        say: prompt to add to the next user message.
+        more_output: the next request has twice the output.
+        end: how the loop ends, or "" to go on.
+        reason: why it ends, for people; with `end` limit, the name of the limit.
+        count: with `end` limit, how often it happened.
+    """
+
+    keep: bool = True
+    run: bool = False
+    say: Say = ""
+    more_output: bool = False
+    end: Literal["", "unvalidated", "failed", "limit"] = ""
+    reason: str = ""
+    count: int = 0
+
+
+def usable_content(content: Sequence[Block], used_ids: Collection[str]) -> list[Block]:
+    """Return the blocks of a reply as they may go back to the service.
+
+    Empty text blocks are left out. A call id that was used before, in the
+    conversation or in this reply, gets a suffix, so that each id occurs once.
+    """
+    kept: list[Block] = []
+    seen = set(used_ids)
+    for block in content:
+        if block.get("type") == "text" and not str(block.get("text", "")).strip():
+            continue
+        if block.get("type") == "tool_use":
+            fresh, n = str(block["id"]), 1
+            while fresh in seen:
+                n += 1
+                fresh = f"{block['id']}-{n}"
+            seen.add(fresh)
+            if fresh != block["id"]:
+                block = {**block, "id": fresh}  # noqa: PLW2901 - the block to keep
+        kept.append(block)
+    return kept
+
+
+def step_key(content: Sequence[Block]) -> str:
+    """Return what identifies the calls of a step, their ids aside."""
+    calls = [[call["name"], call["input"]] for call in tool_calls(content)]
+    return encode(calls).decode() if calls else ""
+
+
+def judge(
+    reply: Reply, content: Sequence[Block], was: Streaks
+) -> tuple[Verdict, Streaks]:
+    """Return what to do with a reply, and the streaks after it.
+
+    Args:
+        reply: as it came.
+        content: its usable content.
+        was: the streaks before it.
+    """
+    if reply.stop_reason == "refusal":
+        category = str((reply.stop_details or {}).get("category") or "no category")
+        return Verdict(keep=False, end="failed", reason=f"refused: {category}"), was
+    if tool_calls(content):
+        return _with_calls(reply, content, was)
+    text = "\n".join(
+        str(block["text"]) for block in content if block.get("type") == "text"
+    ).strip()
+    if reply.stop_reason in ("max_tokens", "model_context_window_exceeded"):
+        return _cut_text(reply.stop_reason, text, was)
+    if text in _PLACEHOLDERS:
+        return _empty(was)
+    return _paused(was) if reply.stop_reason == "pause_turn" else _unfinished(was)
+
+
+def _with_calls(
+    reply: Reply, content: Sequence[Block], was: Streaks
+) -> tuple[Verdict, Streaks]:
+    key = step_key(content)
+    repeats = was.repeats + 1 if key == was.last_step else 1
+    cut = was.cut_calls + 1 if reply.cut_calls else 0
+    now = Streaks(cut_calls=cut, repeats=repeats, last_step=key, hand_ins=was.hand_ins)
+    if cut >= MAX_CUT_CALLS:
+        return Verdict(keep=False, end="limit", reason="cut_replies", count=cut), now
+    if repeats >= MAX_REPEATS and not reply.cut_calls:
+        verdict = Verdict(keep=False, end="limit", reason="repeats", count=repeats)
+        return verdict, now
+    say: Say = "repeat_warning" if repeats >= WARN_REPEATS else ""
+    return Verdict(run=True, say=say, more_output=bool(reply.cut_calls)), now
+
+
+def _cut_text(stop: str, text: str, was: Streaks) -> tuple[Verdict, Streaks]:
+    if stop == "model_context_window_exceeded":
+        return Verdict(keep=False, end="limit", reason="window"), was
+    now = replace(was, cut_texts=was.cut_texts + 1)
+    if was.cut_texts == 0:
+        return Verdict(keep=False, more_output=True), now
+    reason = "two replies in a row were cut by the output limit"
+    if text in _PLACEHOLDERS:
+        return Verdict(keep=False, end="failed", reason=reason), now
+    return Verdict(end="unvalidated", reason=reason), now
+
+
+def _empty(was: Streaks) -> tuple[Verdict, Streaks]:
+    now = replace(was, empty=was.empty + 1)
+    if now.empty >= MAX_EMPTY:
+        reason = f"{now.empty} empty replies in a row"
+        return Verdict(keep=False, end="failed", reason=reason), now
+    return Verdict(keep=False, say="nudge_empty"), now
+
+
+def _paused(was: Streaks) -> tuple[Verdict, Streaks]:
+    now = replace(was, pauses=was.pauses + 1)
+    if now.pauses > MAX_PAUSES:
+        reason = f"paused {MAX_PAUSES} times in a row"
+        return Verdict(end="failed", reason=reason), now
+    return Verdict(say="continue"), now
+
+
+def _unfinished(was: Streaks) -> tuple[Verdict, Streaks]:
+    now = replace(was, unfinished=was.unfinished + 1, empty=0)
+    if now.unfinished > MAX_UNFINISHED:
+        reason = "ended its turn without handing in"
+        return Verdict(end="unvalidated", reason=reason), now
+    return Verdict(say="nudge_finish"), now

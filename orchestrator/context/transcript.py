@@ -1,0 +1,79 @@
+"""The transcript of one agent: append-only, with its bytes and its size kept.
+
+Each message is encoded once, when it is appended; a request joins the pieces. So the
+work of a turn does not grow with the number of turns before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from orchestrator.messages import Block, Message, encode, tool_calls
+
+__all__ = ["Transcript"]
+
+
+class Transcript:
+    """Everything an agent's conversation ever held, oldest first.
+
+    `known_tokens` is what the service reported for the newest request and its answer;
+    `added_tokens` estimates what came after it.
+    """
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.pieces: list[bytes] = []
+        self.known_tokens = 0
+        self.added_tokens = 0
+        self.call_ids: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self.messages)
+
+    @property
+    def tokens(self) -> int:
+        """Return the size of the next request, in tokens: reported plus estimated."""
+        return self.known_tokens + self.added_tokens
+
+    def append(self, role: str, content: Sequence[Block], *, tokens: int) -> None:
+        """Append one message.
+
+        Args:
+            role: `user` or `assistant`.
+            content: one block or more, none of them an empty text.
+            tokens: estimated size.
+
+        Raises:
+            ValueError: there is no content.
+        """
+        if not content:
+            raise ValueError("a message needs content")
+        message: Message = {"role": role, "content": list(content)}
+        self.messages.append(message)
+        self.pieces.append(encode(message))
+        self.added_tokens += tokens
+        self.call_ids |= {block["id"] for block in tool_calls(content)}
+
+    def reported(self, tokens: int) -> None:
+        """Take over what the service counted for everything up to now."""
+        self.known_tokens, self.added_tokens = tokens, 0
+
+    @property
+    def open_calls(self) -> list[Block]:
+        """Return the calls of a last assistant message: they wait for results."""
+        if self.messages and self.messages[-1]["role"] == "assistant":
+            return tool_calls(self.messages[-1]["content"])
+        return []
+
+    def holds(self, text: str) -> bool:
+        """Return whether `text` occurs in anything the agent was sent or said."""
+        needle = encode(text)[1:-1]
+        return any(needle in piece for piece in self.pieces)
+
+    def texts(self, role: str) -> Iterable[str]:
+        """Yield the text blocks of `role`, newest first."""
+        for message in reversed(self.messages):
+            if message["role"] == role:
+                for block in reversed(message["content"]):
+                    if block.get("type") == "text":
+                        yield str(block["text"])
