@@ -36,7 +36,9 @@ class Transcript:
         return self.known_tokens + self.added_tokens
 
     def append(self, role: str, content: Sequence[Block], *, tokens: int) -> None:
-        """Append one message.
+        """Append one message; what a role adds to its own last message joins that.
+
+        So user and assistant take turns, whatever was discarded between.
 
         Args:
             role: `user` or `assistant`.
@@ -48,7 +50,11 @@ class Transcript:
         """
         if not content:
             raise ValueError("a message needs content")
-        message: Message = {"role": role, "content": list(content)}
+        blocks = list(content)
+        if self.messages and self.messages[-1]["role"] == role:
+            blocks = [*self.messages.pop()["content"], *blocks]
+            self.pieces.pop()
+        message: Message = {"role": role, "content": blocks}
         self.messages.append(message)
         self.pieces.append(encode(message))
         self.added_tokens += tokens

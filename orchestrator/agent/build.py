@@ -1,0 +1,139 @@
+"""Putting an agent together from what all agents of a run share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.agent.budget import Budget
+from orchestrator.agent.caller import Caller
+from orchestrator.agent.loop import Agent, Words
+from orchestrator.agent.spec import AgentSpec
+from orchestrator.agent.state import AgentState
+from orchestrator.clock import Clock
+from orchestrator.context.transcript import Transcript
+from orchestrator.context.view import make_head
+from orchestrator.messages import encode, text_of
+from orchestrator.models.base import Model
+from orchestrator.models.pricing import Price
+from orchestrator.security.workspace import Workspace
+from orchestrator.store.artifacts import Artifacts
+from orchestrator.store.eventlog import EventLog
+from orchestrator.tools.base import Clip, Tool, ToolContext
+from orchestrator.tools.executor import CallResult, Executor
+from orchestrator.tools.registry import Registry
+
+__all__ = ["Services", "build_agent", "new_state"]
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What all agents of one run share; made once, in `runtime/run.py`.
+
+    Attributes:
+        open_model: bare id → the model behind it.
+        price_of: bare id → its price, or None if unknown.
+        budget: of the whole run.
+        redact: replaces secrets in text that enters.
+        count: estimated tokens of a text.
+        words: the program's prompts.
+        base_tools: tools that need no port of an agent, the user's own included.
+    """
+
+    log: EventLog
+    artifacts: Artifacts
+    clock: Clock
+    open_model: Callable[[str], Model]
+    price_of: Callable[[str], Price | None]
+    budget: Budget
+    redact: Callable[[str], str]
+    count: Callable[[str], int]
+    clip: Clip
+    words: Words
+    base_tools: tuple[Tool[Any], ...]
+    read_tokens: int
+    clip_tokens: int
+
+
+def new_state(services: Services, spec: AgentSpec) -> AgentState:
+    """Return the state of an agent that has not begun."""
+    state = AgentState(
+        Transcript(), services.count, services.clock, spec.max_output_tokens
+    )
+    state.start(spec.first, head_tokens=_head_tokens(services, spec))
+    return state
+
+
+def build_agent(
+    services: Services,
+    spec: AgentSpec,
+    *,
+    tools: Iterable[Tool[Any]],
+    workspace: Workspace,
+    state: AgentState | None = None,
+    after_turn: Callable[[list[CallResult]], list[str]] = lambda _results: [],
+) -> Agent:
+    """Return the agent that `spec` describes, ready to run.
+
+    Args:
+        services: what it shares with the others.
+        spec: what it starts with.
+        tools: those with ports of its own; the shared ones are added.
+        workspace: what it may see.
+        state: where an earlier process left it; None for a fresh start.
+        after_turn: texts to add after the results of a step.
+    """
+    if state is None:
+        services.log.append(spec.started(), agent=spec.id)
+        state = new_state(services, spec)
+    limits = spec.limits
+    budget = Budget(limits.usd, limits.tokens, services.budget)
+    head = make_head(
+        model=spec.model,
+        system=spec.system,
+        tools=spec.tools,
+        settings=spec.request,
+        tokens=_head_tokens(services, spec),
+    )
+    caller = Caller(
+        spec=spec,
+        model=services.open_model(spec.model),
+        price=services.price_of(spec.model),
+        budget=budget,
+        head=head,
+        log=services.log,
+    )
+    registry = Registry([*services.base_tools, *tools])
+    executor = Executor(registry, services.log, services.clip, services.clock)
+    transcript = state.transcript
+
+    def context_for(call: str) -> ToolContext:
+        return ToolContext(
+            agent=spec.id,
+            call=call,
+            workspace=workspace,
+            artifacts=services.artifacts,
+            redact=services.redact,
+            count=services.count,
+            read_tokens=services.read_tokens,
+            clip_tokens=services.clip_tokens,
+            knows_ref=transcript.holds,
+        )
+
+    return Agent(
+        spec=spec,
+        state=state,
+        caller=caller,
+        executor=executor,
+        context_for=context_for,
+        words=services.words,
+        log=services.log,
+        clock=services.clock,
+        after_turn=after_turn,
+    )
+
+
+def _head_tokens(services: Services, spec: AgentSpec) -> int:
+    tools = encode(spec.tools).decode()
+    return services.count(text_of(spec.system)) + services.count(tools)

@@ -1,0 +1,44 @@
+"""Which optional fields a request carries for a model.
+
+A field that a model does not know is refused by the service, so that only models known
+to take it get it; any other name (a local server's, say) gets none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["request_fields"]
+
+# Families that take `thinking: adaptive`: 4.6 and later. Anthropic's model pages,
+# as of 2026-11.
+_ADAPTIVE = (
+    "claude-fable-",
+    "claude-haiku-5",
+    "claude-mythos-5",
+    "claude-opus-4-6",
+    "claude-opus-4-7",
+    "claude-opus-4-8",
+    "claude-opus-5",
+    "claude-sonnet-4-6",
+    "claude-sonnet-5",
+)
+
+
+def request_fields(model: str, effort: str | None) -> dict[str, Any]:
+    """Return the fields beside model, system, tools and messages.
+
+    Args:
+        model: bare id.
+        effort: `low` to `max`, or None for the model's own default.
+
+    Returns:
+        `thinking` with its text shown in short, where the model thinks adaptively;
+        `output_config` where an effort is set.
+    """
+    fields: dict[str, Any] = {}
+    if model.startswith(_ADAPTIVE):
+        fields["thinking"] = {"type": "adaptive", "display": "summarized"}
+    if effort is not None:
+        fields["output_config"] = {"effort": effort}
+    return fields
