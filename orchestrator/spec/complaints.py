@@ -1,0 +1,177 @@
+"""Turn a pydantic error into one sentence: what was found and what is allowed."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+__all__ = ["Problem", "complaints", "describe", "keys_of", "nearest"]
+
+Where = tuple[str | int, ...]
+Problem = tuple[Where, str]
+"""Place of the fault in the data, and the message."""
+
+
+def complaints(
+    error: ValidationError, *, model: type[BaseModel], data: object
+) -> list[Problem]:
+    """Return every fault once, unknown keys first: they explain the others.
+
+    Args:
+        error: from validating `data` as `model`.
+        model: the class that was asked for.
+        data: plain data, to tell places in it from pydantic's own labels.
+    """
+    found: dict[Where, str] = {}
+    details = error.errors(include_url=False, include_context=True)
+    for detail in sorted(details, key=lambda each: each["type"] != "extra_forbidden"):
+        where = _place(detail, data)
+        found.setdefault(where, _message(detail, model, where))
+    return list(found.items())
+
+
+def _place(detail: ErrorDetails, data: object) -> Where:
+    """Drop what pydantic adds to the place (labels of unions, `[key]`)."""
+    where: list[str | int] = []
+    here: Any = data
+    for step in detail["loc"]:
+        if isinstance(here, dict) and step in here:
+            here = here[step]
+        elif isinstance(here, list) and isinstance(step, int) and step < len(here):
+            here = here[step]
+        elif detail["type"] == "missing":
+            here = None
+        else:
+            continue
+        where.append(step)
+    return tuple(where)
+
+
+def _message(detail: ErrorDetails, model: type[BaseModel], where: Where) -> str:
+    kind, value = detail["type"], detail["input"]
+    context = detail.get("ctx") or {}
+    if kind == "missing":
+        return "is missing"
+    if kind == "extra_forbidden":
+        return _unknown_key(str(where[-1]), keys_of(model, where[:-1]))
+    if value is None:
+        return "is empty; give a value, or leave the key out for its default"
+    wanted = _WANTED.get(kind)
+    if wanted is not None:
+        hint = ""
+        if kind in ("string_type", "path_type"):
+            hint = _text_hint(value)
+        return f"must be {wanted.format(**context)}, found {describe(value)}{hint}"
+    if kind == "literal_error":
+        return _choice(str(context.get("expected", "")), value)
+    if kind == "value_error":
+        return str(context.get("error", detail["msg"]))
+    return f"{detail['msg'][:1].lower()}{detail['msg'][1:]}, found {describe(value)}"
+
+
+_WANTED = {
+    "string_type": "text",
+    "path_type": "a path, as text",
+    "tuple_type": "a list (`- one` per line, or `[one, two]`)",
+    "list_type": "a list (`- one` per line, or `[one, two]`)",
+    "dict_type": "a mapping (`key: value` lines)",
+    "model_type": "a mapping (`key: value` lines)",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "number_type": "a number",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "int_parsing_size": "a whole number of at most 4,300 digits",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "finite_number": "a finite number",
+    "greater_than": "more than {gt}",
+    "greater_than_equal": "{ge} or more",
+    "less_than": "less than {lt}",
+    "less_than_equal": "{le} or less",
+    "string_too_short": "at least {min_length} characters of text",
+    "string_too_long": "at most {max_length} characters of text",
+    "string_pattern_mismatch": (
+        "letters a-z, digits and dashes, starting with a letter or digit, at most 48"
+    ),
+}
+
+
+def _text_hint(value: object) -> str:
+    if isinstance(value, dict) and value:
+        return "; an unquoted colon makes a mapping: put the whole text in quotes"
+    if isinstance(value, bool | int | float):
+        return "; put it in quotes"
+    return ""
+
+
+def _choice(expected: str, value: object) -> str:
+    options = [part.strip(" '") for part in expected.replace(" or ", ",").split(",")]
+    message = f"must be one of {', '.join(options)}; found {describe(value)}"
+    close = nearest(str(value), options)
+    return f"{message}; did you mean `{close}`?" if close else message
+
+
+def _unknown_key(key: str, known: Iterable[str]) -> str:
+    options = sorted(known)
+    close = nearest(key, options)
+    meant = f"did you mean `{close}`? " if close else ""
+    return f"unknown key; {meant}allowed: {', '.join(options)}"
+
+
+def keys_of(model: type[BaseModel], where: Where) -> list[str]:
+    """Return the keys that may stand at `where` in data for `model`."""
+    here: type[BaseModel] = model
+    for step in where:
+        for name, field in here.model_fields.items():
+            if step in (name, field.alias):
+                inner = _model_in(field.annotation)
+                if inner is None:
+                    return []
+                here = inner
+                break
+    return [field.alias or name for name, field in here.model_fields.items()]
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:  # noqa: ANN401 - any annotation
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for part in get_args(annotation):
+        if (inner := _model_in(part)) is not None:
+            return inner
+    return None
+
+
+def nearest(word: str, options: Iterable[str]) -> str:
+    """Return the option that `word` was probably meant to be, or ""."""
+    names = {_folded(option): option for option in options}
+    if (same := names.get(_folded(word))) is not None:
+        return same
+    close = difflib.get_close_matches(_folded(word), list(names), n=1, cutoff=0.7)
+    return names[close[0]] if close else ""
+
+
+def _folded(word: str) -> str:
+    return word.strip().lower().replace("-", "_").replace(" ", "_")
+
+
+_KINDS: tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...] = (
+    (bool, lambda value: f"`{str(value).lower()}` (true or false)"),
+    ((int, float), lambda value: f"the number {str(value)[:60]}"),
+    (str, lambda value: f"the text `{value[:60]}{'…' if len(value) > 60 else ''}`"),
+    ((list, tuple), lambda value: f"a list of {len(value)}"),
+    (dict, lambda value: f"a mapping with {', '.join(map(str, list(value)[:3])) or '-'}"),
+)
+
+
+def describe(value: object) -> str:
+    """Return what `value` is, in the words of a task file."""
+    for kinds, words in _KINDS:
+        if isinstance(value, kinds):
+            return words(value)
+    return "nothing" if value is None else type(value).__name__

@@ -1,0 +1,39 @@
+"""Fields of the task file whose feature is not there yet: refused, never ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from orchestrator.spec.task import ContextPolicy, Task
+
+__all__ = ["not_yet"]
+
+READY_POLICY = frozenset({"clip_tokens", "read_tokens"})
+MAX_DEPTH = 1
+WHOLE_FIELDS = ("fallback_model", "allow", "tools", "mcp_servers", "skills")
+
+
+def not_yet(task: Task) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield place and message of each field that asks for what is not there yet."""
+    for name in WHOLE_FIELDS:
+        if getattr(task, name) != Task.model_fields[name].get_default(
+            call_default_factory=True
+        ):
+            yield (name,), "not yet: leave it out"
+    if task.memory.scope != "none":
+        yield ("memory", "scope"), "not yet: only `none`"
+    if task.memory.runs:
+        yield ("memory", "runs"), "not yet: only `false`"
+    if "personal" in task.redact:
+        yield ("redact",), "not yet: `personal`; only `[secrets]`"
+    elif not task.redact:
+        yield ("redact",), "not yet: secrets are always redacted; only `[secrets]`"
+    for name in ("model", "effort"):
+        if getattr(task, name).summaries is not None:
+            yield (name, "summaries"), "not yet: leave it out"
+    if task.limits.depth > MAX_DEPTH:
+        yield ("limits", "depth"), f"not yet: at most {MAX_DEPTH}"
+    for name, field in ContextPolicy.model_fields.items():
+        value = getattr(task.context_policy, name)
+        if name not in READY_POLICY and value != field.get_default():
+            yield ("context_policy", name), "not yet: leave it out"
