@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from orchestrator.errors import StoreError
@@ -26,7 +27,8 @@ class Artifacts:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._lock = threading.Lock()
-        self._known: dict[str, Path] = {}  # on disk for good, names included
+        self._known: dict[str, Path] = {}
+        self._durable: set[str] = set()  # names are on disk too
 
     def put(self, data: bytes, ext: str = "txt") -> str:
         """Store `data` and return its reference, `art_` and 12 hex digits.
@@ -47,17 +49,16 @@ class Artifacts:
         ref = artifact_id(data)
         path = self.folder / f"{ref}.{ext}"
         try:
-            if self._is_stored(ref, data):
+            if self._is_stored(ref, data, path):
                 return ref
             beside = write_beside(path, data)
             try:
                 with self._lock:
-                    there = self._find(ref)
-                    # Another thread was faster, or what is there is damaged.
-                    path = there or path
+                    # If something is there now, another thread was faster, or it is
+                    # damaged; both end with this content under the name it has.
+                    path = self._find(ref, path) or path
                     beside.replace(path)
-                    sync_folder(self.folder)
-                    self._known[ref] = path
+                    self._make_durable(ref, path)
             except OSError:
                 beside.unlink(missing_ok=True)
                 raise
@@ -112,23 +113,35 @@ class Artifacts:
             return False
         return True
 
-    def _find(self, ref: str) -> Path | None:
+    def _find(self, ref: str, likely: Path | None = None) -> Path | None:
+        """Return the file of `ref`; the folder is listed only where it must be."""
         known = self._known.get(ref)
         if known is not None and known.exists():
             return known
-        return next(iter(sorted(self.folder.glob(f"{ref}.*"))), None)
+        if likely is not None and self._known:
+            return likely if likely.exists() else None
+        with suppress(FileNotFoundError):
+            for path in self.folder.iterdir():
+                if _REF.fullmatch(path.stem):
+                    self._known[path.stem] = path
+        found = self._known.get(ref)
+        return found if found is not None and found.exists() else None
 
-    def _is_stored(self, ref: str, data: bytes) -> bool:
+    def _make_durable(self, ref: str, path: Path) -> None:
+        if ref not in self._durable:
+            sync_folder(self.folder)
+            self._durable.add(ref)
+        self._known[ref] = path
+
+    def _is_stored(self, ref: str, data: bytes, path: Path) -> bool:
         with self._lock:
-            there = self._find(ref)
+            there = self._find(ref, path)
             if there is None:
                 return False
             stored = there.read_bytes()
             if stored == data:
-                if ref not in self._known:
-                    # Left by an earlier process, which may have died before its sync.
-                    sync_folder(self.folder)
-                    self._known[ref] = there
+                # An earlier process may have died before it had synced the name.
+                self._make_durable(ref, there)
                 return True
         if artifact_id(stored) == ref:
             raise StoreError(

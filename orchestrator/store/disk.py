@@ -21,7 +21,7 @@ _REASONS = {
     errno.EPERM: "no permission; choose another folder or change its permissions",
     errno.ENOTDIR: "a file is where a folder is needed; move it or choose another",
     errno.EEXIST: "a file is where a folder is needed; move it or choose another",
-    errno.ENOENT: "the folder is gone",
+    errno.ENOENT: "the file or its folder is gone",
     errno.EIO: "the disk reports an error; check it",
     errno.EMFILE: "too many files are open; raise the limit (`ulimit -n`)",
     errno.ENAMETOOLONG: "the name is too long; choose a shorter one",

@@ -123,12 +123,12 @@ def _try_lock(path: Path) -> int | None:
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     is_ours = False
     try:
-        is_ours = _lock_now(handle, path)
-        if is_ours:
+        if _lock_now(handle, path):
             now = datetime.now(UTC).isoformat(timespec="seconds")
             line = orjson.dumps({"pid": os.getpid(), "since": now[:19] + "Z"})
             os.ftruncate(handle, 0)
             os.pwrite(handle, line, 0)
+            is_ours = True
     finally:
         if not is_ours:
             os.close(handle)
