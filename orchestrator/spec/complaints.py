@@ -39,9 +39,7 @@ def _place(detail: ErrorDetails, data: object) -> Where:
     where: list[str | int] = []
     here: Any = data
     for step in detail["loc"]:
-        if isinstance(here, dict) and step in here:
-            here = here[step]
-        elif isinstance(here, list) and isinstance(step, int) and step < len(here):
+        if _holds(here, step):
             here = here[step]
         elif detail["type"] == "missing":
             here = None
@@ -49,6 +47,12 @@ def _place(detail: ErrorDetails, data: object) -> Where:
             continue
         where.append(step)
     return tuple(where)
+
+
+def _holds(part: object, step: str | int) -> bool:
+    if isinstance(part, list):
+        return isinstance(step, int) and step < len(part)
+    return isinstance(part, dict) and step in part
 
 
 def _message(detail: ErrorDetails, model: type[BaseModel], where: Where) -> str:
@@ -66,11 +70,15 @@ def _message(detail: ErrorDetails, model: type[BaseModel], where: Where) -> str:
         if kind in ("string_type", "path_type"):
             hint = _text_hint(value)
         return f"must be {wanted.format(**context)}, found {describe(value)}{hint}"
+    return _rare(kind, value, context, detail["msg"])
+
+
+def _rare(kind: str, value: object, context: dict[str, Any], message: str) -> str:
     if kind == "literal_error":
         return _choice(str(context.get("expected", "")), value)
     if kind == "value_error":
-        return str(context.get("error", detail["msg"]))
-    return f"{detail['msg'][:1].lower()}{detail['msg'][1:]}, found {describe(value)}"
+        return str(context.get("error", message))
+    return f"{message[:1].lower()}{message[1:]}, found {describe(value)}"
 
 
 _WANTED = {
@@ -165,7 +173,10 @@ _KINDS: tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...] = (
     ((int, float), lambda value: f"the number {str(value)[:60]}"),
     (str, lambda value: f"the text `{value[:60]}{'…' if len(value) > 60 else ''}`"),
     ((list, tuple), lambda value: f"a list of {len(value)}"),
-    (dict, lambda value: f"a mapping with {', '.join(map(str, list(value)[:3])) or '-'}"),
+    (
+        dict,
+        lambda value: f"a mapping with {', '.join(map(str, list(value)[:3])) or '-'}",
+    ),
 )
 
 

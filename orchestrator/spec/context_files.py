@@ -57,9 +57,11 @@ def relative_path(workspace: Path, written: str) -> str:
         raise SpecError(
             f"`{written}` {what}; files in the workspace {workspace} are allowed"
         )
-    return Path(os.path.normpath(named)).relative_to(root).as_posix() if (
-        Path(os.path.normpath(named)).is_relative_to(root)
-    ) else path.relative_to(root).as_posix()
+    return (
+        Path(os.path.normpath(named)).relative_to(root).as_posix()
+        if (Path(os.path.normpath(named)).is_relative_to(root))
+        else path.relative_to(root).as_posix()
+    )
 
 
 def read_context(workspace: Path, paths: tuple[str, ...]) -> tuple[ContextFile, ...]:

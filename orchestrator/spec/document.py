@@ -194,7 +194,9 @@ class _Reader:
         data: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if key_node.tag == _TAG + "merge":
-                raise self._error("merge keys (`<<`) are not used here", key_node, where)
+                raise self._error(
+                    "merge keys (`<<`) are not used here", key_node, where
+                )
             if not isinstance(key_node, yaml.ScalarNode):
                 raise self._error(
                     "a key must be plain text; put text that starts with `{` or `[` "
@@ -227,7 +229,9 @@ def _integer(text: str) -> int:
 
 
 def _number(text: str) -> float:
-    return float(text.replace("_", "").lower().replace(".inf", "inf").replace(".nan", "nan"))
+    return float(
+        text.replace("_", "").lower().replace(".inf", "inf").replace(".nan", "nan")
+    )
 
 
 _SCALARS: dict[str, Callable[[str], Any]] = {
@@ -266,8 +270,10 @@ def _way_out(error: yaml.MarkedYAMLError, line: str) -> str:
     if "mapping values are not allowed" in problem:
         return _colon(line)
     if "cannot start any token" in problem or "undefined alias" in problem:
-        return f"found {_quoted(line.strip())}; put text that starts with a special " \
+        return (
+            f"found {_quoted(line.strip())}; put text that starts with a special "
             "character in quotes"
+        )
     if "another document" in problem:
         return "holds a second document (`---`); one was expected"
     started = ""

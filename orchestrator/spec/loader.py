@@ -145,8 +145,8 @@ def _override(data: dict[str, Any], name: str, written: str) -> None:
             inner = {}
         if not isinstance(inner, dict):
             raise SpecError(
-                f"`{'.'.join(keys[: depth + 1])}` holds {describe(inner)}, which has no "
-                f"key `{keys[depth + 1]}` to set",
+                f"`{'.'.join(keys[: depth + 1])}` holds {describe(inner)}, which has "
+                f"no key `{keys[depth + 1]}` to set",
                 field=name,
             )
         here[key] = inner

@@ -20,6 +20,7 @@ def not_yet(task: Task) -> Iterator[tuple[tuple[str, ...], str]]:
             call_default_factory=True
         ):
             yield (name,), "not yet: leave it out"
+    yield from _roles_and_policy(task)
     if task.memory.scope != "none":
         yield ("memory", "scope"), "not yet: only `none`"
     if task.memory.runs:
@@ -28,11 +29,14 @@ def not_yet(task: Task) -> Iterator[tuple[tuple[str, ...], str]]:
         yield ("redact",), "not yet: `personal`; only `[secrets]`"
     elif not task.redact:
         yield ("redact",), "not yet: secrets are always redacted; only `[secrets]`"
+    if task.limits.depth > MAX_DEPTH:
+        yield ("limits", "depth"), f"not yet: at most {MAX_DEPTH}"
+
+
+def _roles_and_policy(task: Task) -> Iterator[tuple[tuple[str, ...], str]]:
     for name in ("model", "effort"):
         if getattr(task, name).summaries is not None:
             yield (name, "summaries"), "not yet: leave it out"
-    if task.limits.depth > MAX_DEPTH:
-        yield ("limits", "depth"), f"not yet: at most {MAX_DEPTH}"
     for name, field in ContextPolicy.model_fields.items():
         value = getattr(task.context_policy, name)
         if name not in READY_POLICY and value != field.get_default():

@@ -163,7 +163,9 @@ class _Reader:
             close = nearest(key, (*OUR_KEYS, *LIMIT_KEYS))
             if close:
                 raise self.error(f"unknown key; did you mean `{close}`?", key)
-            if re.search(r"max|limit|timeout|budget|allow|deny|tool", key, re.IGNORECASE):
+            if re.search(
+                r"max|limit|timeout|budget|allow|deny|tool", key, re.IGNORECASE
+            ):
                 raise self.error(
                     "unknown key that looks like a limit; write limits as "
                     f"`limits: {{{', '.join(AgentLimits.model_fields)}}}` or "

@@ -128,14 +128,14 @@ def _files(folder: Path) -> list[Path]:
 def _take(found: Discovery, taken: dict[str, str], path: Path, cwd: Path) -> None:
     source = _shown(path, cwd)
     file: ProfileFile | None = None
+    problem: SpecError | None = None
     try:
         file = read_profile(path, source=source)
         name = file.profile.name
     except SpecError as error:
         name = claimed_name(path)
         found.problems.append(error)
-        if name not in taken:
-            found.broken[name] = error
+        problem = error
     if name == LEAD and path.parent.parent.name == FOREIGN_FOLDER:
         # Written for another program: it cannot know how to lead here.
         found.notes[f"{name} ({source})"] = "the whole file, a lead is ours alone"
@@ -144,6 +144,8 @@ def _take(found: Discovery, taken: dict[str, str], path: Path, cwd: Path) -> Non
         found.shadowed.append(Shadowed(name, source, taken[name]))
         return
     taken[name] = source
+    if problem is not None:
+        found.broken[name] = problem
     if file is not None:
         found.profiles[name] = file.profile
         found.files[name] = path

@@ -12,15 +12,20 @@ __all__ = ["schema_problem"]
 
 def schema_problem(schema: dict[str, Any]) -> str:
     """Return what is wrong with `schema`, or ""."""
-    declared = schema.get("$schema")
-    validator = validator_for(schema, default=None if declared else Draft202012Validator)
-    if validator is None:
+    declared = schema.get("$schema", "")
+    if not isinstance(declared, str):
+        return "`$schema` must be text"
+    validator = validator_for(schema, default=Draft202012Validator)
+    if declared and validator.META_SCHEMA.get("$schema", "").strip(
+        "#"
+    ) != declared.strip("#"):
         return f"unknown JSON Schema version `{declared}`"
     try:
         validator.check_schema(schema)
     except SchemaError as error:
         place = ".".join(str(step) for step in error.absolute_path)
-        return f"is no valid JSON Schema{f' at `{place}`' if place else ''}: {error.message[:200]}"
+        at = f" at `{place}`" if place else ""
+        return f"is no valid JSON Schema{at}: {error.message[:200]}"
     except RecursionError:
         return "is no valid JSON Schema: nested beyond all bounds"
     return _dangling(schema, schema)

@@ -1,0 +1,158 @@
+"""Prompt files with `{{name}}` placeholders, filled strictly.
+
+Looked up like profiles: `prompts/` beside the task, `./prompts`, then what ships; by
+whole file. A value is put in as it is, whatever it holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from orchestrator.errors import SpecError
+from orchestrator.resources import data_root
+from orchestrator.spec.document import read_source
+
+__all__ = ["PROMPTS", "PromptBook", "fill", "placeholders_of"]
+
+MAX_BYTES = 200_000
+
+PROMPTS: dict[str, frozenset[str]] = {
+    name: frozenset(names.split())
+    for name, names in {
+        "lead_task": "workspace constraints context objective questions deliverable "
+        "profiles limits",
+        "brief": "constraints context title objective questions scope background "
+        "deliverable",
+        "workspace": "root_name facts",
+        "nudge_finish": "tool",
+        "nudge_empty": "",
+        "last_call": "limit tool",
+        "continue": "",
+        "delegate_reminder": "",
+        "sections/constraints": "items",
+        "sections/context": "files",
+        "sections/context_file": "mark path text",
+        "sections/questions": "items",
+        "sections/profiles": "items",
+        "sections/no_subagents": "",
+        "sections/limits": "items",
+        "sections/deliverable_markdown": "max_tokens",
+        "sections/deliverable_json": "schema max_tokens",
+        "sections/scope": "items",
+        "sections/background": "text",
+        "sections/brief_deliverable": "form max_tokens",
+    }.items()
+}
+"""Every prompt, and the placeholders that it must hold, no more and no fewer."""
+
+_PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
+# A placeholder alone on its line takes the blank lines after it along if its value
+# is empty, so that a section that is not there leaves no gap.
+_ALONE = re.compile(r"^\{\{(\w+)\}\}[ \t]*\n(?:[ \t]*\n)*", re.MULTILINE)
+
+
+def placeholders_of(text: str) -> frozenset[str]:
+    """Return the names of all placeholders in `text`."""
+    return frozenset(_PLACEHOLDER.findall(text))
+
+
+@dataclass(slots=True)
+class PromptBook:
+    """The prompts in force for one run; each file is read once.
+
+    Attributes:
+        folders: looked through in order; first hit wins.
+        used: file of each prompt that was filled, for the run's copies.
+    """
+
+    folders: tuple[Path, ...] = ()
+    used: dict[str, Path] = field(default_factory=dict)
+    _texts: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, task_folder: Path, cwd: Path) -> PromptBook:
+        """Return the prompts for a task in `task_folder`, run from `cwd`."""
+        return cls((task_folder / "prompts", cwd / "prompts", data_root() / "prompts"))
+
+    def fill(self, name: str, **values: str) -> str:
+        """Return the prompt `name` with its placeholders replaced.
+
+        Args:
+            name: a key of `PROMPTS`.
+            **values: one per placeholder; an empty one that stands alone on its
+                line vanishes with the blank lines after it.
+
+        Raises:
+            SpecError: a user's own file is unreadable or has other placeholders.
+            KeyError: no such prompt.
+            TypeError: a value is missing or too many.
+        """
+        expected = PROMPTS[name]
+        if expected != set(values):
+            raise TypeError(
+                f"prompt `{name}` wants {sorted(expected)}, was given {sorted(values)}"
+            )
+        text = self._text(name)
+        text = _ALONE.sub(lambda found: found[0] if values[found[1]] else "", text)
+        return _PLACEHOLDER.sub(lambda found: values[found[1]], text).strip()
+
+    def check(self) -> None:
+        """Read every prompt now, so that a wrong one is found before a run starts.
+
+        Raises:
+            SpecError: one is unreadable or has other placeholders.
+        """
+        for name in PROMPTS:
+            self._text(name)
+
+    def shadowing(self) -> dict[str, Path]:
+        """Return the prompts that a file of the user replaces."""
+        shipped = data_root() / "prompts"
+        return {
+            name: path
+            for name in PROMPTS
+            if not (path := self._path(name)).resolve().is_relative_to(shipped)
+        }
+
+    def _text(self, name: str) -> str:
+        if name not in self._texts:
+            path = self._path(name)
+            text = read_source(path, what="prompt", max_bytes=MAX_BYTES)
+            text = text.replace("\r\n", "\n").strip() + "\n"
+            _check(text, name, path)
+            self._texts[name] = text
+            self.used[name] = path
+        return self._texts[name]
+
+    def _path(self, name: str) -> Path:
+        paths = [folder / f"{name}.md" for folder in self.folders]
+        shipped = data_root() / "prompts" / f"{name}.md"
+        return next((path for path in paths if path.exists()), shipped)
+
+
+def _check(text: str, name: str, path: Path) -> None:
+    found, expected = placeholders_of(text), PROMPTS[name]
+    for unknown in sorted(found - expected):
+        at = text.index("{{" + unknown + "}}")
+        raise SpecError(
+            f"unknown placeholder `{{{{{unknown}}}}}`; allowed: {_listed(expected)}",
+            str(path),
+            text.count("\n", 0, at) + 1,
+        )
+    if missing := expected - found:
+        raise SpecError(f"the placeholder {_listed(missing)} is missing", str(path))
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"{{{{{name}}}}}" for name in sorted(names)) or "none"
+
+
+_SHIPPED = PromptBook()
+
+
+def fill(name: str, **values: str) -> str:
+    """Return a shipped prompt, filled; see `PromptBook.fill`."""
+    return _SHIPPED.fill(name, **values)
