@@ -1,0 +1,110 @@
+"""Make the output of a tool fit for a context: no codes, no blobs, valid UTF-8.
+
+All of it keeps line ends where they are, so that line numbers stay true.
+"""
+
+from __future__ import annotations
+
+import re
+
+from orchestrator.messages import clean_text
+
+__all__ = ["clean"]
+
+MIN_BLOB_CHARS = 1000
+
+# Terminal codes: CSI (colours, cursor), OSC (titles, links; ended by BEL or ST, or cut
+# at the line end), DCS and its kin, and the two-character ones.
+_CODES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)?"
+    r"|\x1b[PX^_][^\x1b\n]*(?:\x1b\\)?"
+    r"|\x1b[ -/]*[0-~]"
+)
+_OVERSTRUCK = re.compile(r"[^\n\x08]\x08")
+_BLOB_CHARS = r"A-Za-z0-9+/_\-"
+_BLOB = re.compile(
+    rf"(?<![{_BLOB_CHARS}])[{_BLOB_CHARS}]{{{MIN_BLOB_CHARS},}}+={{0,2}}"
+)
+# Wrapped as in mails and PEM files: lines, or `\n` in a JSON text, of one length.
+_WRAPPED = re.compile(
+    r"(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{56,}+(?:\\r\\n|\\n|\n)){10,}+"
+    r"[A-Za-z0-9+/]*+={0,2}"
+)
+_WRAP = re.compile(r"\\r\\n|\\n|\n")
+
+
+def clean(text: str) -> str:
+    """Return `text` without what must not enter a context.
+
+    Terminal codes go, a line that was redrawn with carriage returns keeps its last
+    state, NULs, lone surrogates and control characters become U+FFFD, and long base64
+    becomes a note with its size. Cleaning twice changes nothing. LF stays; CR LF
+    becomes LF.
+    """
+    if "\x1b" in text or "\x9b" in text:
+        text = _CODES.sub("", text)
+    if "\r" in text:
+        text = "\n".join(map(_last_state, text.split("\n")))
+    if "\x08" in text:
+        text = _without_overstrikes(text)
+    text = clean_text(text)
+    if _may_hold_blob(text):
+        text = _BLOB.sub(_note, text)
+        text = _WRAPPED.sub(_wrapped_note, text)
+    return text
+
+
+def _may_hold_blob(text: str) -> bool:
+    """Look at windows that any blob must fill; some 50 times cheaper than the search.
+
+    A stretch of `MIN_BLOB_CHARS` covers at least one aligned window of half that size.
+    """
+    size = MIN_BLOB_CHARS // 2
+    for start in range(0, len(text) - size + 1, size):
+        window = text[start : start + size]
+        if " " not in window and window.isascii():
+            return True
+    return False
+
+
+def _last_state(line: str) -> str:
+    if "\r" not in line:
+        return line
+    states = [state for state in line.split("\r") if state]
+    return states[-1] if states else ""
+
+
+def _without_overstrikes(text: str) -> str:
+    """Apply backspaces, as in bold manual pages and spinners."""
+    for _ in range(8):
+        shorter = _OVERSTRUCK.sub("", text)
+        if shorter == text:
+            break
+        text = shorter
+    return text
+
+
+def _note(match: re.Match[str]) -> str:
+    blob = match[0]
+    if not _looks_encoded(blob):
+        return blob
+    return f"[base64 left out: {len(blob):,} characters]"
+
+
+def _wrapped_note(match: re.Match[str]) -> str:
+    blob = match[0]
+    lengths = {len(part) for part in _WRAP.split(blob)[:-1]}
+    size = sum(map(len, _WRAP.split(blob)))
+    # One length for all lines but the last: a list of long names is not like that.
+    if size < MIN_BLOB_CHARS or len(lengths) != 1 or not _looks_encoded(blob):
+        return blob
+    return f"[base64 left out: {size:,} characters]" + "\n" * blob.count("\n")
+
+
+def _looks_encoded(blob: str) -> bool:
+    return (
+        any(char.isdigit() for char in blob)
+        and blob != blob.lower()
+        and blob != blob.upper()
+    )

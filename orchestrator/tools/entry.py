@@ -1,0 +1,104 @@
+"""The one way by which tool output enters a context: clean, redact, clip, spill.
+
+In this order, so that context, log and artifacts hold the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator.events import FileSeen
+from orchestrator.messages import Block, text_block, text_of
+from orchestrator.tools.base import Clip, ToolContext, ToolOutput
+from orchestrator.tools.cleaning import clean
+
+__all__ = ["EMPTY", "Admitted", "admit"]
+
+EMPTY = "(no output)"
+# What a paged tool may be over its page: the lines that say where to read on.
+_PAGE_SLACK_TOKENS = 200
+# Above this the whole size is extrapolated from the start; it is only a figure.
+_COUNTED_CHARS = 200_000
+_REF = "{ref}"
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """What the model is shown of one result, and what is kept of the rest."""
+
+    content: str | list[Block]
+    is_error: bool
+    tokens: int
+    full_tokens: int
+    artifact: str = ""
+    files: tuple[FileSeen, ...] = ()
+    ends: bool = False
+    value: Any = field(default=None)
+
+
+def admit(output: ToolOutput | str, context: ToolContext, clip: Clip) -> Admitted:
+    """Return `output` as it may enter the context.
+
+    Longer than the limit: the whole text goes to an artifact, and head and tail remain
+    with a marker that names it. May be called in any thread.
+
+    Raises:
+        StoreError: the whole text cannot be kept.
+    """
+    if isinstance(output, str):
+        output = ToolOutput(output)
+    raw, images = output.text, []
+    if output.blocks:
+        texts = [block for block in output.blocks if block.get("type") == "text"]
+        images = [block for block in output.blocks if block.get("type") != "text"]
+        raw = "\n".join(part for part in (raw, text_of(texts)) if part)
+    text = context.redact(clean(raw))
+    if not text.strip():
+        text = "" if images else EMPTY
+    limit = context.clip_tokens
+    if output.paged:
+        limit = max(limit, context.read_tokens) + _PAGE_SLACK_TOKENS
+    full = _count(text, context.count)
+    tokens, artifact = full, ""
+    if full > limit:
+        artifact = context.artifacts.put(text.encode())
+        text = _clipped(text, artifact, limit, clip, is_error=output.is_error)
+        tokens = context.count(text)
+    content: str | list[Block] = text
+    if images:
+        content = [text_block(text), *images] if text else list(images)
+    return Admitted(
+        content,
+        output.is_error,
+        tokens,
+        full,
+        artifact,
+        output.files,
+        output.ends,
+        output.value,
+    )
+
+
+def _clipped(text: str, ref: str, limit: int, clip: Clip, *, is_error: bool) -> str:
+    """Return what `clip` leaves, with the reference in its marker."""
+    # Output may hold `{ref}` itself; it must come out as it went in.
+    stand_in = ""
+    if _REF in text:
+        stand_in = next(c for c in map(chr, range(0xE000, 0xF8FF)) if c not in text)
+        text = text.replace(_REF, f"{{{stand_in}ref}}")
+    clipped = clip(text, limit_tokens=limit, is_error=is_error)
+    if _REF in clipped:
+        clipped = clipped.replace(_REF, ref)
+    else:
+        clipped = f'{clipped}\n[clipped; the whole text: read_ref("{ref}")]'
+    if stand_in:
+        clipped = clipped.replace(f"{{{stand_in}ref}}", _REF).replace(stand_in, "")
+    return clipped
+
+
+def _count(text: str, count: Callable[[str], int]) -> int:
+    if len(text) <= _COUNTED_CHARS:
+        return count(text)
+    return count(text[:_COUNTED_CHARS]) * len(text) // _COUNTED_CHARS

@@ -1,0 +1,379 @@
+"""Run the calls of one step side by side and turn every failure into a result.
+
+Intent is logged before a call runs and the outcome after it; calls with effects wait
+until their intent is on disk.
+"""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from types import TracebackType
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+import structlog
+from anyio.lowlevel import RunVar
+from pydantic import BaseModel
+
+from orchestrator.clock import Clock
+from orchestrator.errors import LimitReached, StoreError, ToolError
+from orchestrator.events import ToolEnded, ToolStarted
+from orchestrator.messages import Block, clean_text
+from orchestrator.store.eventlog import EventLog
+from orchestrator.tools.arguments import encodable, listed, parse_arguments, shown
+from orchestrator.tools.base import Clip, Tool, ToolContext, ToolOutput
+from orchestrator.tools.entry import Admitted, admit
+from orchestrator.tools.registry import Registry
+
+__all__ = ["TERMINAL", "CallResult", "CallSpec", "Executor"]
+
+TERMINAL = frozenset({"finish", "submit_findings"})
+"""Tools that hand in; they run after all others of their step."""
+
+T = TypeVar("T")
+
+log = structlog.get_logger(__name__)
+
+_NAME_CHARS = 64
+_ERROR_CHARS = 300
+_HANDED_IN = "Not run: another hand-in of this step is accepted already."
+_MAX_THREADS = 40
+# Bigger texts are cleaned and clipped in a thread.
+_INLINE_CHARS = 50_000
+# Raised on purpose and for the run, not for the model.
+_FOR_THE_RUN = (LimitReached, StoreError)
+_threads: RunVar[anyio.CapacityLimiter] = RunVar("tool_threads")
+
+
+@dataclass(frozen=True, slots=True)
+class CallSpec:
+    """One `tool_use` block.
+
+    Attributes:
+        call: its id.
+        name: the tool, as the model wrote it.
+        input: its arguments, as the model wrote them.
+        problem: not empty: nothing runs, and this text is the result (a cut call).
+    """
+
+    call: str
+    name: str
+    input: dict[str, Any]
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """What answers one call, as the model is shown it.
+
+    Attributes:
+        call: id of the `tool_use` block.
+        name: the tool, bounded.
+        content: of the `tool_result` block; never empty.
+        is_error: whether the call failed.
+        ends: an accepted hand-in; the agent's loop ends with this step.
+        value: what was handed in, for the program.
+        tokens: estimated tokens of `content`.
+    """
+
+    call: str
+    name: str
+    content: str | list[Block]
+    is_error: bool
+    ends: bool = False
+    value: Any = None
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """A call that does not run, and why."""
+
+    spec: CallSpec
+    context: ToolContext
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A call that may run."""
+
+    spec: CallSpec
+    context: ToolContext
+    tool: Tool[Any]
+    args: BaseModel
+
+
+_Outcome = ToolOutput | Admitted | str
+
+
+@dataclass(slots=True)
+class _Fence:
+    """Catches whatever a tool lets out, so that it can be told apart afterwards."""
+
+    error: BaseException | None = field(default=None)
+
+    def __enter__(self) -> _Fence:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        self.error = error
+        return not isinstance(error, (KeyboardInterrupt, GeneratorExit))
+
+
+class Executor:
+    """Runs calls. One serves any number of agents of a run at once."""
+
+    def __init__(
+        self, registry: Registry, log: EventLog, clip: Clip, clock: Clock
+    ) -> None:
+        self.registry = registry
+        self._log = log
+        self._clip = clip
+        self._clock = clock
+
+    async def run(
+        self,
+        calls: Sequence[CallSpec],
+        context: Callable[[str], ToolContext],
+        allowed: Collection[str],
+    ) -> list[CallResult]:
+        """Return one result per call, in the order of `calls`.
+
+        A failing call is a result with `is_error`. Terminal tools run after all others;
+        once one is accepted, further ones are not run. Cancelling ends async tools;
+        a sync one that cannot be stopped is left alone and its result is dropped.
+
+        Args:
+            calls: of one step.
+            context: makes the context of a call from its id.
+            allowed: names of the tools that this agent may call.
+
+        Raises:
+            StoreError: the run's folder cannot be written.
+            LimitReached: a tool reached a limit of the run.
+        """
+        todo = [self._prepare(spec, context(spec.call), allowed) for spec in calls]
+        done: dict[str, CallResult] = {}
+        ordinary = [each for each in todo if each.spec.name not in TERMINAL]
+        await self._run_together(ordinary, done)
+        for each in todo:
+            if each.spec.name not in TERMINAL:
+                continue
+            is_late = any(result.ends for result in done.values())
+            late = _Refused(each.spec, each.context, _HANDED_IN)
+            await self._run_together([late if is_late else each], done)
+        return [done[spec.call] for spec in calls]
+
+    def _prepare(
+        self, spec: CallSpec, context: ToolContext, allowed: Collection[str]
+    ) -> _Job | _Refused:
+        if spec.problem:
+            return _Refused(spec, context, spec.problem)
+        tool = self.registry.get(spec.name)
+        if tool is None:
+            return _Refused(spec, context, self._unknown(spec.name, allowed))
+        if spec.name not in allowed:
+            why = (
+                f"`{spec.name}` exists but is not allowed here. "
+                f"Allowed: {listed(sorted(allowed))}."
+            )
+            return _Refused(spec, context, why)
+        try:
+            args = parse_arguments(spec.name, tool.Args, spec.input)
+        except ToolError as error:
+            return _Refused(spec, context, str(error))
+        return _Job(spec, context, tool, args)
+
+    def _unknown(self, name: str, allowed: Collection[str]) -> str:
+        names = [each for each in self.registry.names if each in allowed]
+        close = get_close_matches(name.strip().lower()[:_NAME_CHARS], names, n=1)
+        hint = f" Did you mean `{close[0]}`?" if close else ""
+        return f"There is no tool {shown(name)}.{hint} Tools: {listed(names)}."
+
+    async def _run_together(
+        self, todo: Sequence[_Job | _Refused], done: dict[str, CallResult]
+    ) -> None:
+        """Run calls side by side and add their results to `done`, by call id."""
+        jobs: list[tuple[_Job, int]] = []
+        for each in todo:
+            if isinstance(each, _Refused):
+                refused = ToolOutput(each.why, is_error=True)
+                done[each.spec.call] = self._conclude(each, refused)
+            else:
+                jobs.append((each, self._announce(each)))
+        if not jobs:
+            return
+        if any(job.tool.effects == "effects" for job, _ in jobs):
+            await self._log.sync()
+        failures: list[LimitReached | StoreError] = []
+        # Always in tasks of their own: there, a cancellation that is not of a scope
+        # around them can only come from the tool itself.
+        async with anyio.create_task_group() as group:
+
+            async def work(job: _Job, cause: int) -> None:
+                try:
+                    done[job.spec.call] = await self._run_one(job, cause)
+                except _FOR_THE_RUN as error:
+                    failures.append(error)
+                    group.cancel_scope.cancel()
+
+            for job, cause in jobs:
+                group.start_soon(work, job, cause)
+        if failures:
+            raise failures[0]
+
+    def _announce(self, job: _Job) -> int:
+        """Log the intent and return the `seq` of its event."""
+        intent = ToolStarted(
+            job.spec.call, job.spec.name, encodable(job.spec.input), job.tool.effects
+        )
+        return self._log.append(intent, agent=job.context.agent).seq
+
+    async def _run_one(self, job: _Job, cause: int) -> CallResult:
+        started = self._clock.monotonic()
+        outcome: _Outcome | None = None
+        is_async = inspect.iscoroutinefunction(job.tool.run)
+        with anyio.move_on_after(job.tool.timeout_s) as scope:
+            if is_async:
+                outcome = await self._settle(job, job.tool.run(job.args, job.context))
+            else:
+                called = await _in_thread(self._call, job)
+                outcome = (
+                    await self._settle(job, called)
+                    if isinstance(called, Awaitable)
+                    else called
+                )
+        if scope.cancelled_caught or outcome is None:
+            outcome = _out_of_time(job.tool, is_async=is_async)
+        if not isinstance(outcome, Admitted) and len(_text(outcome)) > _INLINE_CHARS:
+            outcome = await _in_thread(self._admit, outcome, job)
+        seconds = self._clock.monotonic() - started
+        return self._conclude(job, outcome, cause, seconds)
+
+    def _admit(self, output: ToolOutput | str, job: _Job) -> Admitted:
+        return admit(output, job.context, self._clip)
+
+    def _call(self, job: _Job) -> Admitted | Awaitable[Any]:
+        """Run a sync tool and admit its output; in a worker thread."""
+        output: ToolOutput | str | Awaitable[Any] = ""
+        with _Fence() as fence:
+            output = job.tool.run(job.args, job.context)
+        if fence.error is not None:
+            output = self._failed(job, fence.error)
+        return output if isinstance(output, Awaitable) else self._admit(output, job)
+
+    async def _settle(self, job: _Job, running: Awaitable[Any]) -> ToolOutput | str:
+        output: ToolOutput | str = ""
+        with _Fence() as fence:
+            output = await running
+        error = fence.error
+        if error is None:
+            return output
+        if isinstance(error, anyio.get_cancelled_exc_class()) and _is_cancelled():
+            raise error
+        return self._failed(job, error)
+
+    def _failed(self, job: _Job, error: BaseException) -> ToolOutput:
+        """Return what the model is told about a failure."""
+        if isinstance(error, _FOR_THE_RUN):
+            raise error
+        if isinstance(error, ToolError):
+            return ToolOutput(str(error) or type(error).__name__, is_error=True)
+        name, kind = job.spec.name, type(error).__name__
+        if isinstance(error, anyio.get_cancelled_exc_class()):
+            return ToolOutput(f"`{name}` was cancelled from within", is_error=True)
+        log.error(
+            "tool.crashed",
+            tool=name,
+            agent=job.context.agent,
+            call=job.spec.call,
+            traceback=job.context.redact("".join(traceback.format_exception(error))),
+        )
+        said = " ".join(str(error).split())[:_ERROR_CHARS]
+        return ToolOutput(
+            f"`{name}` failed with {kind}{said and f': {said}'}. This is a fault of "
+            "the tool, not of your call; try another way.",
+            is_error=True,
+        )
+
+    def _conclude(
+        self,
+        job: _Job | _Refused,
+        outcome: _Outcome,
+        cause: int = 0,
+        seconds: float = 0.0,
+    ) -> CallResult:
+        """Log the outcome and return the result."""
+        if not isinstance(outcome, Admitted):
+            outcome = admit(outcome, job.context, self._clip)
+        name = clean_text(job.spec.name[:_NAME_CHARS])
+        self._log.append(
+            ToolEnded(
+                call=job.spec.call,
+                name=name,
+                content=outcome.content,
+                is_error=outcome.is_error,
+                seconds=round(seconds, 6),
+                tokens=outcome.tokens,
+                full_tokens=outcome.full_tokens,
+                artifact=outcome.artifact,
+                files=list(outcome.files),
+                ends=outcome.ends,
+            ),
+            agent=job.context.agent,
+            cause=cause,
+        )
+        return CallResult(
+            job.spec.call,
+            name,
+            outcome.content,
+            outcome.is_error,
+            outcome.ends,
+            outcome.value,
+            outcome.tokens,
+        )
+
+
+async def _in_thread(function: Callable[..., T], *args: object) -> T:
+    """Call `function` in a thread; one that does not end is left behind."""
+    try:
+        limiter = _threads.get()
+    except LookupError:
+        # Not anyio's own, which the log's sync uses: hanging tools must not stop it.
+        limiter = anyio.CapacityLimiter(_MAX_THREADS)
+        _threads.set(limiter)
+    return await anyio.to_thread.run_sync(
+        function, *args, abandon_on_cancel=True, limiter=limiter
+    )
+
+
+def _is_cancelled() -> bool:
+    """Return whether a scope around the current task was cancelled."""
+    return anyio.current_effective_deadline() == float("-inf")
+
+
+def _text(output: ToolOutput | str) -> str:
+    return output if isinstance(output, str) else output.text
+
+
+def _out_of_time(tool: Tool[Any], *, is_async: bool) -> ToolOutput:
+    text = f"`{tool.name}` did not end within {tool.timeout_s:g} s"
+    if is_async:
+        text += " and was stopped."
+    else:
+        text += (
+            ". It cannot be stopped, so it was left behind and its result is dropped; "
+            "it may still be at work."
+        )
+    return ToolOutput(f"{text} Ask for less at a time.", is_error=True)

@@ -1,0 +1,78 @@
+"""The tools of a run by name, and their definitions in one order always."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import orjson
+
+from orchestrator.messages import encode
+from orchestrator.tools.base import Tool
+from orchestrator.tools.schema import input_schema
+
+__all__ = ["Registry"]
+
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")  # what the API accepts
+
+
+class Registry:
+    """The tools of a run. Immutable.
+
+    Definitions are sorted by name, so that the bytes sent are the same on every turn,
+    in every process and after a resume; the prompt cache lives on that.
+    """
+
+    def __init__(self, tools: Iterable[Tool[Any]]) -> None:
+        """Take the tools.
+
+        Raises:
+            ValueError: two tools have one name, or the API would refuse a name.
+            TypeError: an argument model refers to itself.
+        """
+        self._tools: dict[str, Tool[Any]] = {}
+        for tool in sorted(tools, key=lambda tool: tool.name):
+            if not _NAME.fullmatch(tool.name):
+                raise ValueError(
+                    f"tool name `{tool.name[:80]}` must be 1 to 64 ASCII letters, "
+                    "digits, dashes or underscores"
+                )
+            if tool.name in self._tools:
+                other = self._tools[tool.name]
+                raise ValueError(
+                    f"two tools are named `{tool.name}`: "
+                    f"{type(other).__qualname__} and {type(tool).__qualname__}"
+                )
+            self._tools[tool.name] = tool
+        self._definitions = {
+            name: encode(
+                {
+                    "name": name,
+                    "description": tool.description,
+                    "input_schema": input_schema(tool.Args),
+                }
+            )
+            for name, tool in self._tools.items()
+        }
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return all names, sorted."""
+        return tuple(self._tools)
+
+    def get(self, name: str) -> Tool[Any] | None:
+        """Return the tool of exactly that name, or None."""
+        return self._tools.get(name)
+
+    def definitions(self, names: Collection[str] | None = None) -> list[dict[str, Any]]:
+        """Return the definitions for a request, sorted by name; the caller owns them.
+
+        Args:
+            names: which tools; None means all. Names that are not there are left out.
+        """
+        return [
+            orjson.loads(definition)
+            for name, definition in self._definitions.items()
+            if names is None or name in names
+        ]
