@@ -1,3 +1,3 @@
-"""Read-only queries on a run folder; knows nothing of terminals or models."""
+"""Read-only questions about a run folder; knows nothing of terminals."""
 
 from __future__ import annotations

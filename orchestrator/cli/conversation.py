@@ -1,0 +1,182 @@
+"""An agent's conversation as text: who said what, in order, readable at 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import orjson
+
+from orchestrator.cli.output import Style, fill, safe, safe_lines, terminal_width
+from orchestrator.inspection.sentences import call_phrase, count_phrase
+from orchestrator.messages import Block, Message, text_block, text_of
+
+__all__ = ["Detail", "conversation_lines"]
+
+Detail = Literal["short", "full", "exact"]
+
+SHORT_LINES = 12
+SHORT_CHARS = 1200
+# Calls whose input is the point: it is shown whole, not as a phrase.
+_INPUT_IS_TEXT = {"finish": "report", "update_notes": "text"}
+
+
+def conversation_lines(
+    system: Sequence[Block],
+    messages: Sequence[Message],
+    *,
+    detail: Detail,
+    style: Style,
+) -> Iterator[str]:
+    """Yield the lines of a conversation.
+
+    Args:
+        system: the system prompt.
+        messages: oldest first.
+        detail: `short`: the first lines of long texts; `full`: all of them; `exact`:
+            also the input of calls as it is.
+        style: colours.
+    """
+    whole = detail != "short"
+    yield _rule("system prompt", style)
+    yield from _body(text_of(system), "", whole=whole, style=style)
+    names: dict[str, str] = {}
+    turn = 0
+    for index, message in enumerate(messages):
+        content = message["content"]
+        blocks = [text_block(content)] if isinstance(content, str) else content
+        turn += message["role"] == "assistant"
+        yield ""
+        yield _rule(_heading(message["role"], blocks, turn, index), style)
+        for block in blocks:
+            if block.get("type") == "tool_use" and detail == "exact":
+                yield from _exact_call(block, names, style)
+            else:
+                yield from _block(block, names, whole=whole, style=style)
+
+
+def _heading(role: str, blocks: Sequence[Block], turn: int, index: int) -> str:
+    if role == "assistant":
+        return f"assistant, turn {turn}"
+    if not index:
+        return "user: the task"
+    has_results = any(block.get("type") == "tool_result" for block in blocks)
+    return "user: tool results" if has_results else "user"
+
+
+def _exact_call(block: Block, names: dict[str, str], style: Style) -> Iterator[str]:
+    name = names[str(block.get("id"))] = str(block.get("name", ""))
+    yield style("→ ", "magenta") + style(safe(name), "bold") + " with the input"
+    text = orjson.dumps(block.get("input"), option=orjson.OPT_INDENT_2).decode()
+    yield from _body(text, "  ", whole=True, style=style)
+
+
+def _rule(title: str, style: Style) -> str:
+    line = "─" * max(terminal_width() - len(title) - 4, 3)
+    color = "green" if title.startswith("assistant") else "cyan"
+    return style(f"── {title} {line}", color)
+
+
+def _block(
+    block: Block, names: dict[str, str], *, whole: bool, style: Style
+) -> Iterator[str]:
+    kind = block.get("type")
+    if kind == "text":
+        yield from _body(str(block.get("text", "")), "", whole=True, style=style)
+    elif kind == "thinking":
+        yield style("(thinking)", "dim")
+        text = str(block.get("thinking", ""))
+        yield from _body(text, "  ", whole=whole, style=style, dim=True)
+    elif kind == "tool_use":
+        yield from _call(block, names, whole=whole, style=style)
+    elif kind == "tool_result":
+        name = names.get(str(block.get("tool_use_id")), "a call")
+        is_error = bool(block.get("is_error"))
+        verdict = style("error", "red") if is_error else "result"
+        yield style("← ", "magenta") + f"{verdict} of {safe(name)}:"
+        content = block.get("content") or ""
+        yield from _body(text_of(content), "  ", whole=whole, style=style)
+        yield from _not_text(content)
+    else:
+        yield f"({safe(str(kind))} block)"
+
+
+def _call(
+    block: Block, names: dict[str, str], *, whole: bool, style: Style
+) -> Iterator[str]:
+    name = str(block.get("name", ""))
+    names[str(block.get("id"))] = name
+    given = block.get("input")
+    values: dict[str, Any] = given if isinstance(given, dict) else {}
+    arrow = style("→ ", "magenta")
+    field = _INPUT_IS_TEXT.get(name)
+    if field is not None:
+        section = f" ({safe(str(values['section']))})" if "section" in values else ""
+        yield arrow + style(safe(name), "bold") + f"{section}:"
+        yield from _body(str(values.get(field, "")), "  ", whole=whole, style=style)
+    elif name == "delegate" and isinstance(values.get("briefs"), list):
+        briefs = values["briefs"]
+        yield (
+            arrow
+            + style("delegate", "bold")
+            + f" {count_phrase(len(briefs), 'brief')}:"
+        )
+        for brief in briefs:
+            yield from _brief(brief if isinstance(brief, dict) else {}, whole=whole)
+    elif name == "submit_findings":
+        yield arrow + style(name, "bold") + f" ({safe(str(values.get('status', '')))}):"
+        yield from _findings(values)
+    else:
+        phrase = safe(call_phrase(name, values))
+        shown = fill(phrase, indent="    ", first="").lstrip()
+        yield arrow + style(safe(name), "bold") + f": {shown}"
+
+
+def _brief(brief: dict[str, Any], *, whole: bool) -> Iterator[str]:
+    title = safe(str(brief.get("title", "")))
+    yield fill(title, indent="    ", first="  • ")
+    if whole:
+        yield fill(safe(str(brief.get("objective", ""))), indent="    ")
+        for question in brief.get("questions") or []:
+            yield fill(safe(str(question)), indent="      ", first="    - ")
+
+
+def _findings(values: dict[str, Any]) -> Iterator[str]:
+    yield fill(safe(str(values.get("summary", ""))), indent="  ")
+    items = values.get("items")
+    for item in items if isinstance(items, list) else []:
+        if not isinstance(item, dict):
+            continue
+        yield fill(safe(str(item.get("claim", ""))), indent="    ", first="  • ")
+        evidence = item.get("evidence")
+        for each in evidence if isinstance(evidence, list) else []:
+            if isinstance(each, dict):
+                source, quote = str(each.get("source", "")), str(each.get("quote", ""))
+                yield fill(safe(f"{source}: “{quote}”"), indent="      ")
+
+
+def _not_text(content: str | list[Block]) -> Iterator[str]:
+    if isinstance(content, list):
+        for block in content:
+            if block.get("type") != "text":
+                yield f"  ({safe(str(block.get('type')))} block)"
+
+
+def _body(
+    text: str, indent: str, *, whole: bool, style: Style, dim: bool = False
+) -> Iterator[str]:
+    harmless = safe_lines(text)
+    lines = harmless.split("\n")
+    shown = lines
+    if not whole:
+        shown, used = [], 0
+        for line in lines[:SHORT_LINES]:
+            shown.append(line[: SHORT_CHARS - used])
+            used += len(line)
+            if used >= SHORT_CHARS:
+                break
+    for line in shown:
+        yield style(indent + line, "dim" if dim else "") if line else ""
+    hidden = len(harmless) - len("\n".join(shown))
+    if hidden > 0:
+        yield style(f"{indent}… {hidden:,} more characters; --full shows them", "dim")

@@ -1,0 +1,195 @@
+"""A run while it runs: a tree on a terminal, lines elsewhere, JSON for programs.
+
+A view is fed with events and never slows the run down: an event is folded in
+microseconds, and the tree is drawn by a thread of its own, at most four times a second
+and only when there is something new to show.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal, TextIO
+
+from orchestrator.cli.live_text import live_lines
+from orchestrator.cli.output import Style, cut, pad, print_json, safe, uses_color
+from orchestrator.events import Event
+from orchestrator.inspection.reading import event_dict
+from orchestrator.inspection.run import RunView, moment
+from orchestrator.inspection.sentences import describe, duration
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+__all__ = ["LiveView", "Mode", "OnEvent", "is_interesting", "open_view", "plain_line"]
+
+Mode = Literal["auto", "plain", "json", "quiet"]
+OnEvent = Callable[[Event], None]
+
+REFRESH_S = 0.25
+IDLE_REFRESH_S = 1.0
+"""Longest time between two drawings: the clocks in the tree go on."""
+PLAIN_CHARS = 160
+
+_INTERESTING = frozenset(
+    {
+        "agent.started",
+        "brief.refused",
+        "limit.reached",
+        "model.failed",
+        "model.retried",
+        "notes.updated",
+        "report.submitted",
+        "run.ended",
+        "run.resumed",
+        "run.started",
+        "subagent.ended",
+        "tool.started",
+    }
+)
+
+
+def is_interesting(event: Event) -> bool:
+    """Return whether a person who watches plain lines wants this event."""
+    if event.kind == "tool.ended":
+        return bool(event.data.get("is_error"))
+    if event.kind == "findings.submitted":
+        return not event.data.get("accepted")
+    # Its acceptance and its ending are told with more to say.
+    if event.data.get("name") in ("finish", "submit_findings", "update_notes"):
+        return False
+    return event.kind in _INTERESTING
+
+
+def plain_line(event: Event, start: datetime | None) -> str:
+    """Return one short line: time since the start of the run, agent, what happened."""
+    at = moment(event.at)
+    since = (at - start).total_seconds() if at and start else 0.0
+    who = safe(event.agent) or "run"
+    text = cut(safe(describe(event)), PLAIN_CHARS)
+    return f"{pad(duration(since), 6, right=True)}  {pad(who, 5)}{text}"
+
+
+class LiveView:
+    """A tree of agents on a terminal, redrawn while it is open.
+
+    Use it as a context manager around the run and give it each event.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO | None = None,
+        *,
+        now: Callable[[], datetime] | None = None,
+    ) -> None:
+        self.view = RunView()
+        self._stream = sys.stderr if stream is None else stream
+        self._now = now or (lambda: datetime.now(UTC))
+        self._lock = threading.Lock()
+        self._changed = threading.Event()
+        self._closed = threading.Event()
+        self._live: Live | None = None
+        self._thread: threading.Thread | None = None
+
+    def on_event(self, event: Event) -> None:
+        """Take over one event; cheap, and safe to call from any thread."""
+        with self._lock:
+            self.view.apply(event)
+        self._changed.set()
+
+    def lines(self, columns: int, rows: int) -> list[str]:
+        """Return what the tree shows now, in a window of that size."""
+        style = Style(uses_color(self._stream))
+        with self._lock:
+            return live_lines(
+                self.view, now=self._now(), columns=columns, rows=rows, style=style
+            )
+
+    def __enter__(self) -> LiveView:
+        # Loaded only here: rich takes as long as everything else of a command.
+        from rich.console import Console  # noqa: PLC0415 - see above
+        from rich.live import Live  # noqa: PLC0415 - see above
+
+        console = Console(file=self._stream, highlight=False)
+        self._live = Live(console=console, auto_refresh=False, transient=False)
+        self._live.start()
+        self._thread = threading.Thread(target=self._draw, name="live", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._closed.set()
+        self._changed.set()
+        if self._thread is not None:
+            self._thread.join()
+        if self._live is not None:
+            self._live.stop()
+
+    def _draw(self) -> None:
+        while not self._closed.is_set():
+            self._changed.clear()
+            self._show()
+            # At most one drawing in `REFRESH_S`, and none while nothing changes.
+            self._closed.wait(REFRESH_S)
+            if self.view.is_running:
+                self._changed.wait(IDLE_REFRESH_S - REFRESH_S)
+            else:
+                self._changed.wait(IDLE_REFRESH_S)
+        self._show()
+
+    def _show(self) -> None:
+        from rich.text import Text  # noqa: PLC0415 - see `__enter__`
+
+        live = self._live
+        if live is None:
+            return
+        size = live.console.size
+        text = "\n".join(self.lines(size.width, size.height))
+        live.update(Text.from_ansi(text, no_wrap=True, end=""), refresh=True)
+
+
+class _PlainView:
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._start: datetime | None = None
+
+    def on_event(self, event: Event) -> None:
+        self._start = self._start or moment(event.at)
+        if is_interesting(event):
+            print(plain_line(event, self._start), file=self._stream, flush=True)
+
+
+def _print_event(event: Event) -> None:
+    print_json(event_dict(event), is_line=True)
+
+
+def _ignore(_event: Event) -> None:
+    """Show nothing."""
+
+
+@contextmanager
+def open_view(
+    mode: Mode = "auto", *, stream: TextIO | None = None
+) -> Iterator[OnEvent]:
+    """Open a view for the time of a run and hand out its callback.
+
+    Args:
+        mode: `auto`: the tree if `stream` is a terminal, else plain lines; `plain`:
+            lines in any case; `json`: each event as a line of JSON on stdout; `quiet`:
+            nothing.
+        stream: for tree and plain lines; None: stderr.
+    """
+    target = sys.stderr if stream is None else stream
+    if mode == "json":
+        yield _print_event
+    elif mode == "quiet":
+        yield _ignore
+    elif mode == "auto" and target.isatty() and os.environ.get("TERM") != "dumb":
+        with LiveView(target) as view:
+            yield view.on_event
+    else:
+        yield _PlainView(target).on_event

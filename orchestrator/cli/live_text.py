@@ -1,0 +1,141 @@
+"""The live tree of agents as lines of text that fit a window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from orchestrator.cli.output import Style, cut, dollars, pad, safe, state_color
+from orchestrator.inspection.agents import AgentView
+from orchestrator.inspection.run import LimitUse, RunView
+from orchestrator.inspection.sentences import (
+    call_phrase,
+    count_phrase,
+    duration,
+    tokens,
+)
+
+__all__ = ["budget_bar", "live_lines"]
+
+MIN_ROWS = 8
+BAR_CELLS = 16
+_TITLE_COLUMNS = 30
+# state 10, tokens 6, usd 6, time 6, and the blanks between them
+_FIGURES_COLUMNS = 32
+
+
+def budget_bar(use: LimitUse | None, style: Style) -> str:
+    """Return how much of a limit is used, as a bar: `━━━━──── 41%`."""
+    if use is None or use.allowed <= 0:
+        return ""
+    share = min(max(use.used / use.allowed, 0.0), 1.0)
+    full = round(share * BAR_CELLS)
+    color = "red" if share >= 0.85 else "yellow" if share >= 0.6 else "green"
+    bar = style("━" * full, color) + style("─" * (BAR_CELLS - full), "dim")
+    return f"{bar} {share:.0%} of {use.allowed:g} usd"
+
+
+def live_lines(
+    view: RunView, *, now: datetime, columns: int, rows: int, style: Style
+) -> list[str]:
+    """Return the tree in at most `rows` lines of at most `columns` columns.
+
+    Where not all agents fit, those at work are shown first and the others counted.
+    """
+    lines = [_head(view, now, columns, style)]
+    agents = list(view.tree())
+    room = max(rows, MIN_ROWS) - 4
+    shown = agents if len(agents) <= room else _most_telling(agents, room - 1)
+    for index, (agent, depth) in enumerate(shown):
+        is_last = not any(below == depth for _a, below in shown[index + 1 :])
+        stem = "" if not depth else "│ " * (depth - 1) + ("└ " if is_last else "├ ")
+        lines.append(_agent_line(agent, stem, view, now, columns, style))
+    hidden = [agent for agent, _depth in agents if not _is_in(agent, shown)]
+    if hidden:
+        lines.append(style(cut(f"  {_counted(hidden)}", columns), "dim"))
+    lines.append(_totals(view, style))
+    return lines
+
+
+def _is_in(agent: AgentView, rows: Sequence[tuple[AgentView, int]]) -> bool:
+    return any(agent is other for other, _depth in rows)
+
+
+def _most_telling(
+    rows: Sequence[tuple[AgentView, int]], room: int
+) -> list[tuple[AgentView, int]]:
+    order = {"running": 0, "ended": 1, "waiting": 2}
+    ranked = sorted(
+        enumerate(rows),
+        key=lambda each: (
+            each[1][1] > 0,
+            order.get(each[1][0].state, 3),
+            # Of those that ended, the newest say most.
+            -each[0] if each[1][0].state == "ended" else each[0],
+        ),
+    )
+    kept = sorted(index for index, _row in ranked[:room])
+    return [rows[index] for index in kept]
+
+
+def _counted(agents: Sequence[AgentView]) -> str:
+    counts: dict[str, int] = {}
+    for agent in agents:
+        counts[agent.state] = counts.get(agent.state, 0) + 1
+    parts = ", ".join(f"{count} {state}" for state, count in counts.items())
+    return f"… and {count_phrase(len(agents), 'more agent')}: {parts}"
+
+
+def _head(view: RunView, now: datetime, columns: int, style: Style) -> str:
+    state = safe(view.state) or "starting"
+    left = f"{safe(view.id)}  {state}"
+    right = duration(view.seconds(now))
+    gap = " " * max(columns - len(left) - len(right) - 1, 2)
+    name = style(safe(view.id), "bold")
+    return f"{name}  {style(state, state_color(view.state))}{gap}{right}"
+
+
+def _agent_line(
+    agent: AgentView,
+    stem: str,
+    view: RunView,
+    now: datetime,
+    columns: int,
+    style: Style,
+) -> str:
+    room = max(columns - _FIGURES_COLUMNS - 1, 12)
+    title_columns = min(_TITLE_COLUMNS, room)
+    title = pad(f"{stem}{agent.id} {safe(agent.title)}", title_columns)
+    activity = pad(" " + _activity(agent, view), room - title_columns)
+    label = agent.label
+    price = agent.cost.to_dict()["usd"]
+    took = duration(agent.seconds(now)) if agent.started_at else "-"
+    figures = (
+        f" {pad(tokens(agent.tokens.sent + agent.tokens.output), 6, right=True)}"
+        f" {pad(dollars(price), 6, right=True)}"
+        f" {pad(took, 6, right=True)}"
+    )
+    state = style(pad(label, 10), state_color(label))
+    return f"{title}{style(activity, 'dim')} {state}{figures}"
+
+
+def _activity(agent: AgentView, view: RunView) -> str:
+    if agent.tools:
+        name, given = next(reversed(agent.tools.values()))
+        phrase = safe(call_phrase(name, given))
+        more = len(agent.tools) - 1
+        return f"{phrase} (+{more})" if more else phrase
+    if agent.asking:
+        return "asks the model"
+    if agent.state == "ended" and agent.reason and view.is_running:
+        return safe(agent.reason)
+    return ""
+
+
+def _totals(view: RunView, style: Style) -> str:
+    total, cost = view.tokens, view.cost.to_dict()
+    uses = {use.name: use for use in view.limit_use()}
+    bar = budget_bar(uses.get("usd"), style)
+    cached = f", {total.cache_share:.0%} from cache" if total.cache_read else ""
+    used = f"{tokens(total.sent)} in{cached}, {tokens(total.output)} out"
+    return f"{used}   {dollars(cost['usd'])} usd  {bar}".rstrip()

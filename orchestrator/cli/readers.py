@@ -1,0 +1,184 @@
+"""The commands that show how runs stand: `runs`, `show`, `notes`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from orchestrator.cli.notes_text import rendered_notes
+from orchestrator.cli.options import json_option, runs_dir_option
+from orchestrator.cli.output import (
+    Style,
+    clock_time,
+    fill,
+    is_terminal,
+    pad,
+    print_json,
+    safe,
+    safe_lines,
+    terminal_width,
+)
+from orchestrator.cli.tables import agent_table, run_table, summary_lines
+from orchestrator.errors import StoreError
+from orchestrator.inspection.reading import (
+    load_run,
+    summarize,
+)
+from orchestrator.inspection.run import RunView
+from orchestrator.inspection.sentences import count_phrase
+from orchestrator.store.layout import RunFolder, find_run, list_runs
+from orchestrator.store.lock import is_held
+
+__all__ = ["notes", "runs", "show"]
+
+DEFAULT_LIST = 20
+POLL_S = 0.5
+MAX_LISTED = 20
+
+
+@click.command()
+@click.option("--all", "is_all", is_flag=True, help="All of them, not the newest 20.")
+@runs_dir_option
+@json_option
+def runs(is_all: bool, runs_dir: Path, as_json: bool) -> None:
+    """List runs, newest first: state, age, agents, tokens, dollars."""
+    folders = list_runs(runs_dir)
+    found = [summarize(each) for each in folders[: None if is_all else DEFAULT_LIST]]
+    if as_json:
+        print_json([run.to_dict() for run in found])
+        return
+    if not found:
+        print(
+            f"no runs in {safe(str(runs_dir))}; start one with "
+            "`orchestrate run TASK.yaml`",
+            file=sys.stderr,
+        )
+        return
+    for line in run_table(found, now=datetime.now(UTC), style=Style()):
+        print(line)
+    if len(folders) > len(found):
+        older = len(folders) - len(found)
+        print(f"{older} older ones: --all lists them", file=sys.stderr)
+
+
+@click.command()
+@click.argument("run")
+@runs_dir_option
+@json_option
+def show(run: str, runs_dir: Path, as_json: bool) -> None:
+    r"""Show how RUN stands: its agents, what it cost, what is missing and why.
+
+    RUN is an id, the start of one, a path, or `last`.
+
+    \b
+    in, out    tokens sent to and written by the model
+    explored   tokens of everything the agent's tools read
+    back       tokens it handed back to its parent
+    """
+    folder = find_run(runs_dir, run)
+    view = load_run(folder)
+    now = datetime.now(UTC) if view.is_running else None
+    files = {
+        "folder": folder.path,
+        "report": folder.report,
+        "result": folder.result,
+        "notes": folder.progress,
+    }
+    there = {name: str(path) for name, path in files.items() if path.exists()}
+    if as_json:
+        print_json({**view.to_dict(now), "files": there})
+        return
+    style = Style()
+    for line in summary_lines(view, now=now, style=style):
+        print(line)
+    print()
+    for line in agent_table(view, now=now, style=style):
+        print(line)
+    for index, line in enumerate(_remarks(view)):
+        print(line if index else "\n" + line)
+    print()
+    for name, place in there.items():
+        print(pad(name, 12) + safe(place))
+    if "report" not in there:
+        print(pad("report", 12) + ("not yet" if view.is_running else "none"))
+
+
+def _remarks(view: RunView) -> Iterator[str]:
+    for wrong in view.wrong_citations[:MAX_LISTED]:
+        yield fill(safe(f"wrong citation: {wrong}"), indent="  ", first="! ")
+    for title, problems in view.refused_briefs[:MAX_LISTED]:
+        text = f"brief “{title}” was refused: {'; '.join(problems)}"
+        yield fill(safe(text), indent="  ", first="! ")
+    for agent, limit in view.limits_reached[:MAX_LISTED]:
+        who = f"agent {agent}" if agent else "the run"
+        yield f"! {safe(who)} reached its limit `{safe(limit)}`"
+    if view.damaged:
+        lost = count_phrase(view.damaged, "damaged record")
+        yield f"! {lost} of the log passed over: figures may be too low"
+    if view.unknown:
+        kinds = ", ".join(f"{kind} ({n})" for kind, n in view.unknown.items())
+        yield fill(
+            safe(f"events of kinds this version does not know: {kinds}"),
+            indent="  ",
+            first="! ",
+        )
+    if view.traceback:
+        yield "! a bug in the program:\n" + safe_lines(view.traceback.rstrip())
+
+
+@click.command()
+@click.argument("run")
+@click.option("--follow", "-f", is_flag=True, help="Show them again when they change.")
+@runs_dir_option
+@json_option
+def notes(run: str, follow: bool, runs_dir: Path, as_json: bool) -> None:
+    """Show the notes of RUN (progress.md): goal, plan, facts, what is next.
+
+    On a terminal they are set for reading; piped, the file comes as it is.
+    """
+    folder = find_run(runs_dir, run)
+    text = _notes_text(folder)
+    if text is None and not follow:
+        message = f"no notes yet in {folder.path.name}"
+        if as_json:
+            print_json({"run": folder.path.name, "path": None, "text": ""})
+        print(safe(message), file=sys.stderr)
+        return
+    _print_notes(folder, text or "", as_json=as_json)
+    while follow and is_held(folder.lock):
+        time.sleep(POLL_S)
+        newer = _notes_text(folder)
+        if newer is not None and newer != text:
+            text = newer
+            if not as_json:
+                rule = f"── {clock_time(datetime.now(UTC))} "
+                print("\n" + rule + "─" * (terminal_width() - len(rule)))
+            _print_notes(folder, text, as_json=as_json)
+
+
+def _notes_text(folder: RunFolder) -> str | None:
+    try:
+        return folder.progress.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(
+            f"cannot read `{folder.progress}`: {error.strerror}"
+        ) from error
+
+
+def _print_notes(folder: RunFolder, text: str, *, as_json: bool) -> None:
+    if as_json:
+        value = {"run": folder.path.name, "path": str(folder.progress), "text": text}
+        print_json(value)
+    elif is_terminal():
+        for line in rendered_notes(text, style=Style()):
+            print(line)
+    else:
+        print(safe_lines(text), end="" if text.endswith("\n") else "\n")
+    sys.stdout.flush()

@@ -1,0 +1,237 @@
+"""The list of runs, the tree of agents and the summary of a run, as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from orchestrator.cli.output import (
+    Style,
+    age,
+    clock_time,
+    cut,
+    dollars,
+    fill,
+    pad,
+    safe,
+    state_color,
+    terminal_width,
+    width,
+)
+from orchestrator.inspection.agents import AgentView
+from orchestrator.inspection.reading import RunSummary
+from orchestrator.inspection.run import LimitUse, RunView, moment
+from orchestrator.inspection.sentences import (
+    call_phrase,
+    count_phrase,
+    duration,
+    tokens,
+)
+
+__all__ = ["agent_table", "limit_words", "run_table", "summary_lines"]
+
+_LABEL_COLUMNS = 12
+_INDENT = " " * _LABEL_COLUMNS
+
+# Heading and columns of each figure in the table of agents.
+_FIGURES = (
+    ("turns", 5),
+    ("in", 6),
+    ("out", 6),
+    ("explored", 8),
+    ("back", 5),
+    ("usd", 6),
+    ("time", 6),
+)
+_STATE_COLUMNS = 10
+
+
+def run_table(
+    runs: Sequence[RunSummary], *, now: datetime, style: Style
+) -> Iterator[str]:
+    """Yield the list of runs, a heading first; the whole id is always shown."""
+    id_columns = max([len("run"), *(len(run.id) for run in runs)])
+    task_columns = max([len("task"), *(width(safe(run.task)) for run in runs)])
+    room = terminal_width() - id_columns - 50
+    has_task = room >= 4
+    task_columns = min(task_columns, room)
+
+    def line(run: str, task: str, state: str, *rest: str) -> str:
+        named = [pad(run, id_columns), *([pad(task, task_columns)] if has_task else [])]
+        figures = [
+            pad(text, columns, right=True)
+            for text, columns in zip(rest, (8, 6, 7, 7), strict=True)
+        ]
+        shown = style(pad(state, 11), state_color(state))
+        return "  ".join([*named, shown]) + " " + " ".join(figures)
+
+    yield style(line("run", "task", "state", "age", "agents", "tokens", "usd"), "bold")
+    for run in runs:
+        started = moment(run.started)
+        yield line(
+            safe(run.id),
+            safe(run.task),
+            safe(run.state),
+            age(started, now) if started else "?",
+            str(run.agents),
+            tokens(run.tokens),
+            dollars(run.usd),
+        )
+
+
+def agent_table(view: RunView, *, now: datetime | None, style: Style) -> Iterator[str]:
+    """Yield the tree of agents, each with its figures and, below, what is wrong."""
+    figures = sum(columns + 1 for _name, columns in _FIGURES)
+    name_columns = terminal_width() - figures - _STATE_COLUMNS - 1
+    headings = "".join(" " + pad(name, n, right=True) for name, n in _FIGURES)
+    yield style(
+        f"{pad('agent', name_columns)} {pad('state', _STATE_COLUMNS)}{headings}", "bold"
+    )
+    rows = list(view.tree())
+    until = now or view.last_at
+    for index, (agent, depth) in enumerate(rows):
+        is_last = not any(
+            below == depth for _agent, below in _until_above(rows[index + 1 :], depth)
+        )
+        stem = "" if not depth else "│  " * (depth - 1) + ("└─ " if is_last else "├─ ")
+        under = "" if not depth else "│  " * (depth - 1) + ("   " if is_last else "│  ")
+        name = pad(f"{stem}{agent.id} {safe(agent.title)}", name_columns)
+        label = _label(agent, view)
+        state = style(pad(label, _STATE_COLUMNS), state_color(label))
+        yield f"{name} {state}{_figures(agent, until)}"
+        below = rows[index + 1][1] > depth if index + 1 < len(rows) else False
+        gap = under + ("│  " if below else "   ")
+        for note in _notes(agent, view):
+            yield style(fill(safe(note), indent=gap), "dim")
+
+
+def _until_above(
+    rows: Sequence[tuple[AgentView, int]], depth: int
+) -> Iterator[tuple[AgentView, int]]:
+    for row in rows:
+        if row[1] < depth:
+            return
+        yield row
+
+
+def _label(agent: AgentView, view: RunView) -> str:
+    if agent.state != "ended" and not view.is_running:
+        return "never ran" if agent.state == "waiting" else "cut off"
+    if agent.role == "lead" and agent.state == "ended":
+        return "done" if agent.outcome == "submitted" else agent.outcome
+    return agent.label
+
+
+def _figures(agent: AgentView, now: datetime | None) -> str:
+    is_child = agent.role == "subagent"
+    price = agent.cost.to_dict()
+    texts = (
+        str(agent.turns),
+        tokens(agent.tokens.sent),
+        tokens(agent.tokens.output),
+        tokens(agent.explored_tokens),
+        tokens(agent.returned_tokens) if is_child and agent.state == "ended" else "-",
+        dollars(price["usd"]),
+        duration(agent.seconds(now)) if agent.started_at else "-",
+    )
+    return "".join(
+        " " + pad(text, columns, right=True)
+        for text, (_name, columns) in zip(texts, _FIGURES, strict=True)
+    )
+
+
+def _notes(agent: AgentView, view: RunView) -> Iterator[str]:
+    if view.is_running:
+        running = [call_phrase(name, given) for name, given in agent.tools.values()]
+        if running:
+            yield f"now: {'; '.join(running)}"
+        elif agent.asking:
+            yield "now: waiting for the model"
+    if agent.reason and agent.label not in ("complete", "submitted"):
+        yield agent.reason
+    if agent.unsupported:
+        what = count_phrase(agent.unsupported, "finding")
+        claims = agent.unsupported_claims
+        quoted = ": " + "; ".join(f"“{claim}”" for claim in claims) if claims else ""
+        yield f"{what} unsupported (the quote was not found){quoted}"
+
+
+def limit_words(use: LimitUse) -> str:
+    """Return `0.41 of 2 usd` and the like."""
+    if use.name == "tokens":
+        return f"{tokens(use.used)} of {tokens(use.allowed)} tokens"
+    if use.name == "usd":
+        return f"{dollars(use.used)} of {use.allowed:g} usd"
+    if use.name == "turns":
+        return f"{int(use.used)} of {use.allowed:g} turns (busiest agent)"
+    shown = f"{use.used:.1f}" if use.used != int(use.used) else str(int(use.used))
+    return f"{shown} of {use.allowed:g} {use.name}"
+
+
+def summary_lines(
+    view: RunView, *, now: datetime | None, style: Style
+) -> Iterator[str]:
+    """Yield the head of `show`: what was asked, how it stands and why."""
+    yield pad("run", _LABEL_COLUMNS) + style(safe(view.id), "bold")
+    if view.objective:
+        yield _row("objective", cut(safe(view.objective), 400))
+    yield pad("state", _LABEL_COLUMNS) + _state(view, style)
+    for index, each in enumerate(view.missing):
+        label = pad("" if index else "missing", _LABEL_COLUMNS)
+        yield fill(safe(each), indent=_INDENT + "  ", first=label + "- ")
+    yield _row("time", _times(view, now))
+    yield _row("tokens", _tokens(view))
+    subagents = view.subagents
+    if subagents:
+        explored = sum(each.explored_tokens for each in subagents)
+        returned = sum(each.returned_tokens for each in subagents)
+        yield _row(
+            "isolation",
+            f"subagents explored {tokens(explored)} tokens and handed back "
+            f"{tokens(returned)}",
+        )
+    cost = view.cost.to_dict()
+    whole = "" if cost["usd_is_whole"] else " (the price of some calls is unknown)"
+    yield _row("usd", dollars(cost["usd"]) + whole)
+    uses = "; ".join(limit_words(use) for use in view.limit_use(now))
+    if uses:
+        yield _row("limits", uses)
+    if view.models:
+        names = ", ".join(
+            f"{role} {name}" for role, name in view.models.items() if name
+        )
+        yield _row("models", safe(names))
+
+
+def _row(label: str, text: str) -> str:
+    return fill(text, indent=_INDENT, first=pad(label, _LABEL_COLUMNS))
+
+
+def _state(view: RunView, style: Style) -> str:
+    state = safe(view.state)
+    reason = safe(view.reason) or {
+        "crashed": "its process is gone without saying why",
+        "running": "at work",
+    }.get(view.state, "")
+    text = f"{state}: {reason}" if reason else state
+    shown = fill(text, indent=_INDENT, first=_INDENT).lstrip()
+    colored = style(state, state_color(view.state), "bold") + shown[len(state) :]
+    if view.state != "partial" and view.is_resumable:
+        go_on = f"orchestrate resume {safe(view.id)}"
+        colored += "\n" + _INDENT + f"go on with: {go_on}"
+    return colored
+
+
+def _times(view: RunView, now: datetime | None) -> str:
+    started = clock_time(view.started_at, with_date=True)
+    took = duration(view.seconds(now))
+    resumed = f", resumed {count_phrase(view.resumes, 'time')}" if view.resumes else ""
+    verb = "so far" if view.is_running else "took"
+    return f"started {started}, {verb} {took}{resumed}"
+
+
+def _tokens(view: RunView) -> str:
+    total = view.tokens
+    cached = f" ({total.cache_share:.0%} read from cache)" if total.cache_read else ""
+    thought = f" ({tokens(total.thinking)} thinking)" if total.thinking else ""
+    return f"{tokens(total.sent)} in{cached}, {tokens(total.output)} out{thought}"

@@ -1,0 +1,129 @@
+"""The command `transcript`: an agent's conversation, rebuilt from the log."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from orchestrator.cli.conversation import Detail, conversation_lines
+from orchestrator.cli.options import json_option, runs_dir_option
+from orchestrator.cli.output import (
+    Style,
+    fill,
+    print_json,
+    safe,
+    state_color,
+)
+from orchestrator.errors import SpecError
+from orchestrator.events import Event
+from orchestrator.inspection.reading import (
+    load_run,
+)
+from orchestrator.inspection.sentences import count_phrase
+from orchestrator.store.artifacts import Artifacts
+from orchestrator.store.eventlog import DAMAGED, read_events
+from orchestrator.store.layout import RunFolder, find_run
+from orchestrator.store.transcript import rebuild
+
+__all__ = ["transcript"]
+
+
+@click.command()
+@click.argument("run")
+@click.argument("agent")
+@click.option(
+    "--view",
+    "turn",
+    type=int,
+    metavar="TURN",
+    help="What was sent at that turn, whole.",
+)
+@click.option("--full", is_flag=True, help="Long texts whole, the system prompt too.")
+@runs_dir_option
+@json_option
+def transcript(
+    run: str, agent: str, turn: int | None, full: bool, runs_dir: Path, as_json: bool
+) -> None:
+    """Show the conversation of AGENT (`lead`, `a1`, …) in RUN, oldest first.
+
+    `→` is a tool call, `←` its result. Long results show their first lines.
+    """
+    folder = find_run(runs_dir, run)
+    events, damaged = _agent_events(folder, agent)
+    start = next((event for event in events if event.kind == "agent.started"), None)
+    if start is None:
+        raise SpecError(_no_agent(folder, agent))
+    if turn is not None:
+        events = _until_turn(events, turn)
+    messages = rebuild(events, agent)
+    system = start.data.get("system") or []
+    if as_json:
+        _warn_damaged(damaged)
+        tools = start.data.get("tools") or []
+        print_json({"system": system, "tools": tools, "messages": messages})
+        return
+    _warn_damaged(damaged)
+    style = Style()
+    title = safe(f"{agent}: {start.data.get('title', '')}")
+    profile, model = start.data.get("profile", ""), start.data.get("model", "")
+    print(style(title, "bold"), safe(f"({profile}, {model})"))
+    if turn is not None:
+        names = ", ".join(
+            safe(str(tool.get("name"))) for tool in start.data.get("tools") or []
+        )
+        print(fill(f"as sent at turn {turn}, with the tools {names}"))
+    detail: Detail = "exact" if turn is not None else "full" if full else "short"
+    for line in conversation_lines(system, messages, detail=detail, style=style):
+        print(line)
+    _print_ending(events, style)
+
+
+def _agent_events(folder: RunFolder, agent: str) -> tuple[list[Event], int]:
+    """Return the events of one agent, and how many records of the log are lost."""
+    found, damaged = [], 0
+    for event in read_events(folder.events, Artifacts(folder.artifacts)):
+        if event.agent == agent:
+            found.append(event)
+        damaged += event.kind == DAMAGED
+    return found, damaged
+
+
+def _warn_damaged(count: int) -> None:
+    if count:
+        lost = count_phrase(count, "damaged record")
+        print(f"{lost} of the log passed over: parts may be missing", file=sys.stderr)
+
+
+def _no_agent(folder: RunFolder, agent: str) -> str:
+    known = load_run(folder).agents
+    if agent in known:
+        return f"agent `{agent}` has not started yet"
+    return f"no agent `{agent}` in this run; there are: {', '.join(known) or 'none'}"
+
+
+def _until_turn(events: list[Event], turn: int) -> list[Event]:
+    """Return the events before the request of `turn` (the last, if it was repeated)."""
+    asked: dict[int, int] = {}
+    for index, event in enumerate(events):
+        if event.kind == "model.requested":
+            asked[int(event.data.get("turn") or 0)] = index
+    if turn not in asked:
+        there = f"1 to {max(asked)}" if asked else "none"
+        raise SpecError(f"no turn {turn} was sent; there are: {there}", field="--view")
+    return events[: asked[turn]]
+
+
+def _print_ending(events: Iterable[Event], style: Style) -> None:
+    last: dict[str, Any] = {}
+    for event in events:
+        if event.kind == "agent.ended":
+            last = event.data
+    if last:
+        outcome = safe(str(last.get("outcome", "")))
+        reason = f": {safe(str(last['reason']))}" if last.get("reason") else ""
+        print()
+        print(style(f"ended, {outcome}{reason}", state_color(outcome)))

@@ -1,0 +1,218 @@
+"""One agent of a run, as its events tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar
+
+from orchestrator.events import Event
+from orchestrator.inspection.tokens import Cost, Tokens, number
+
+__all__ = ["BOOKKEEPING_TOOLS", "AgentView"]
+
+# Their results are the program's own words, or findings: nothing was explored.
+BOOKKEEPING_TOOLS = frozenset(
+    {
+        "cancel",
+        "delegate",
+        "finish",
+        "follow_up",
+        "submit_findings",
+        "update_notes",
+        "wait_for",
+    }
+)
+
+
+@dataclass(slots=True)
+class AgentView:
+    """One agent: who it is, where it stands, what it used and brought."""
+
+    id: str
+    title: str = ""
+    role: str = ""
+    profile: str = ""
+    model: str = ""
+    parent: str = ""
+    state: str = "waiting"
+    """`waiting` (for a free place), `running` or `ended`."""
+    asking: bool = False
+    """A request is out and its answer is not here."""
+    tools: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    """Calls that run now: call id → name and input."""
+    turns: int = 0
+    calls: int = 0
+    """Tool calls that ended."""
+    call_errors: int = 0
+    retries: int = 0
+    tokens: Tokens = field(default_factory=Tokens)
+    cost: Cost = field(default_factory=Cost)
+    context_tokens: int = 0
+    """Size of the newest request, as estimated or reported."""
+    explored_tokens: int = 0
+    """Tokens of everything its reading tools produced, before clipping."""
+    returned_tokens: int = 0
+    """Tokens of what it handed back."""
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    outcome: str = ""
+    """Of its loop: `submitted`, `unvalidated`, `limit`, `failed`, `cancelled`."""
+    status: str = ""
+    """Of its findings: `complete`, `partial`, `nothing_found`, `failed`."""
+    reason: str = ""
+    unsupported: int = 0
+    """Items of its findings whose evidence was not found."""
+    findings: dict[str, Any] = field(default_factory=dict)
+
+    def apply(self, event: Event, at: datetime | None) -> None:
+        """Take over one event of this agent; kinds that say nothing are skipped."""
+        handler = self._HANDLERS.get(event.kind)
+        if handler is not None:
+            handler(self, event.data, at)
+
+    def accepted(self, data: dict[str, Any], parent: str) -> None:
+        """Take over `subagent.accepted`, which its parent wrote."""
+        self.role = "subagent"
+        self.parent = parent
+        self.title = str(data.get("title", ""))
+        self.profile = str(data.get("profile", ""))
+
+    def finished(self, data: dict[str, Any], at: datetime | None) -> None:
+        """Take over `subagent.ended`, which may stand under parent or child."""
+        self._close(at)
+        self.status = str(data.get("status", ""))
+        self.outcome = str(data.get("outcome", "")) or self.outcome
+        self.reason = str(data.get("reason", "")) or self.reason
+        self.explored_tokens = int(
+            number(data.get("explored_tokens", self.explored_tokens))
+        )
+        self.returned_tokens = int(number(data.get("returned_tokens")))
+        self.unsupported = int(number(data.get("unsupported")))
+        findings = data.get("findings")
+        self.findings = findings if isinstance(findings, dict) else {}
+
+    def interrupt(self) -> None:
+        """Forget what was under way: the process that did it is gone."""
+        self.tools.clear()
+        self.asking = False
+
+    def seconds(self, now: datetime | None) -> float:
+        """Return how long it has worked; `now` counts while it has not ended."""
+        until = self.ended_at or now
+        if self.started_at is None or until is None:
+            return 0.0
+        return max((until - self.started_at).total_seconds(), 0.0)
+
+    @property
+    def label(self) -> str:
+        """Return one word for where it stands: its result once it has ended."""
+        if self.state != "ended":
+            return self.state
+        if self.role == "subagent" and self.status:
+            return self.status.replace("_", " ")
+        return self.outcome or "ended"
+
+    @property
+    def unsupported_claims(self) -> list[str]:
+        """Return the claims that are marked `unsupported`, as far as they are kept."""
+        items = self.findings.get("items")
+        return [
+            str(item.get("claim", ""))
+            for item in (items if isinstance(items, list) else [])
+            if isinstance(item, dict) and item.get("unsupported")
+        ]
+
+    def to_dict(self, now: datetime | None) -> dict[str, Any]:
+        """Return everything but the findings, for machines."""
+        return {
+            "id": self.id,
+            "title": self.title,
+            "role": self.role,
+            "profile": self.profile,
+            "model": self.model,
+            "parent": self.parent,
+            "state": self.state,
+            "running_tools": [name for name, _input in self.tools.values()],
+            "outcome": self.outcome,
+            "status": self.status,
+            "reason": self.reason,
+            "turns": self.turns,
+            "tool_calls": self.calls,
+            "tool_errors": self.call_errors,
+            "retries": self.retries,
+            "tokens": self.tokens.to_dict(),
+            **self.cost.to_dict(),
+            "explored_tokens": self.explored_tokens,
+            "returned_tokens": self.returned_tokens,
+            "seconds": round(self.seconds(now), 3),
+            "unsupported": self.unsupported,
+            "unsupported_claims": self.unsupported_claims,
+        }
+
+    def _close(self, at: datetime | None) -> None:
+        self.state = "ended"
+        self.ended_at = self.ended_at or at
+        self.interrupt()
+
+    def _on_started(self, data: dict[str, Any], at: datetime | None) -> None:
+        self.role = str(data.get("role", ""))
+        self.profile = str(data.get("profile", "")) or self.profile
+        self.title = str(data.get("title", "")) or self.title
+        self.model = str(data.get("model", ""))
+        self.parent = str(data.get("parent", "")) or self.parent
+        self.state = "running"
+        self.started_at = self.started_at or at
+
+    def _on_ended(self, data: dict[str, Any], at: datetime | None) -> None:
+        self._close(at)
+        self.outcome = str(data.get("outcome", ""))
+        self.reason = str(data.get("reason", "")) or self.reason
+
+    def _on_requested(self, data: dict[str, Any], _at: datetime | None) -> None:
+        self.state = "running"
+        self.asking = True
+        self.turns = max(self.turns, int(number(data.get("turn"))))
+        self.context_tokens = int(number(data.get("estimated_tokens")))
+
+    def _on_answered(self, data: dict[str, Any], _at: datetime | None) -> None:
+        self.asking = False
+        usage = data.get("usage")
+        if isinstance(usage, dict):
+            before = self.tokens.sent
+            self.tokens.add_usage(usage)
+            self.context_tokens = self.tokens.sent - before or self.context_tokens
+        self.cost.add_call(data.get("usd"))
+
+    def _on_retried(self, _data: dict[str, Any], _at: datetime | None) -> None:
+        self.retries += 1
+
+    def _on_failed(self, data: dict[str, Any], _at: datetime | None) -> None:
+        self.asking = False
+        self.reason = f"{data.get('error', '')}: {data.get('message', '')}".strip(": ")
+
+    def _on_tool_started(self, data: dict[str, Any], _at: datetime | None) -> None:
+        given = data.get("input")
+        self.tools[str(data.get("call", ""))] = (
+            str(data.get("name", "")),
+            given if isinstance(given, dict) else {},
+        )
+
+    def _on_tool_ended(self, data: dict[str, Any], _at: datetime | None) -> None:
+        self.tools.pop(str(data.get("call", "")), None)
+        self.calls += 1
+        self.call_errors += bool(data.get("is_error"))
+        if data.get("name") not in BOOKKEEPING_TOOLS:
+            self.explored_tokens += int(number(data.get("full_tokens")))
+
+    _HANDLERS: ClassVar[dict[str, Callable[..., None]]] = {
+        "agent.started": _on_started,
+        "agent.ended": _on_ended,
+        "model.requested": _on_requested,
+        "model.answered": _on_answered,
+        "model.retried": _on_retried,
+        "model.failed": _on_failed,
+        "tool.started": _on_tool_started,
+        "tool.ended": _on_tool_ended,
+    }

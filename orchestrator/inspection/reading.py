@@ -1,0 +1,171 @@
+"""Open a run folder to look at it: nothing here writes.
+
+A run is folded from its log each time, so that what is shown is what happened, also
+where the process died before it could write anything else.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from orchestrator.errors import StoreError
+from orchestrator.events import Event
+from orchestrator.inspection.run import RunView
+from orchestrator.store.artifacts import Artifacts
+from orchestrator.store.eventlog import read_events
+from orchestrator.store.layout import RunFolder
+from orchestrator.store.lock import is_held
+from orchestrator.store.records import to_event
+
+__all__ = [
+    "RunSummary",
+    "event_dict",
+    "follow_events",
+    "load_run",
+    "summarize",
+]
+
+_ENDED = frozenset({"done", "failed", "partial", "parked", "interrupted"})
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """One line of the list of runs."""
+
+    id: str
+    task: str
+    state: str
+    started: str
+    """RFC 3339, or ""."""
+    seconds: float
+    agents: int
+    tokens: int
+    """As `limits.tokens` counts them: all but cache reads."""
+    usd: float | None
+    """None: no price is known."""
+    reason: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields by name."""
+        return asdict(self)
+
+
+def event_dict(event: Event) -> dict[str, Any]:
+    """Return `event` as the log has it, field for field."""
+    return {
+        "v": event.v,
+        "seq": event.seq,
+        "at": event.at,
+        "run": event.run,
+        "agent": event.agent,
+        "kind": event.kind,
+        "cause": event.cause,
+        "data": event.data,
+    }
+
+
+def load_run(folder: RunFolder) -> RunView:
+    """Return the run in `folder`, also a live one or one that was killed.
+
+    Raises:
+        StoreError: there is no log, or it cannot be read.
+    """
+    view = RunView()
+    for event in read_events(folder.events):
+        view.apply(event)
+    view.id = view.id or folder.path.name
+    view.state = _true_state(view.state, folder)
+    artifacts = Artifacts(folder.artifacts)
+    for agent in view.agents.values():
+        agent.findings = _loaded(agent.findings, artifacts)
+    return view
+
+
+def summarize(folder: RunFolder) -> RunSummary:
+    """Return the line of the list of runs for `folder`.
+
+    A run whose log cannot be read is a line that says so: it never hides the others.
+    """
+    try:
+        view = load_run(folder)
+    except (StoreError, OSError) as error:
+        return RunSummary(
+            folder.path.name, "", "unreadable", "", 0, 0, 0, None, str(error)
+        )
+    cost = view.cost.to_dict()
+    return RunSummary(
+        id=folder.path.name,
+        task=view.task,
+        state=view.state,
+        started=view.started_at.isoformat() if view.started_at else "",
+        seconds=round(view.seconds(datetime.now(UTC)), 3),
+        agents=len(view.agents),
+        tokens=view.tokens.limited,
+        usd=cost["usd"],
+        reason=view.reason,
+    )
+
+
+def follow_events(
+    folder: RunFolder,
+    *,
+    after: int = 0,
+    poll_s: float = 0.5,
+    wait: Callable[[float], None] = time.sleep,
+) -> Iterator[Event]:
+    """Yield events as they are written, until nobody works on the run any more.
+
+    Args:
+        folder: the run.
+        after: events up to this `seq` are left out.
+        poll_s: seconds between two looks at the log.
+        wait: waits so many seconds.
+    """
+    offset, rest = 0, b""
+    while True:
+        is_live = is_held(folder.lock)
+        with folder.events.open("rb") as log:
+            log.seek(offset)
+            data = log.read()
+        offset += len(data)
+        *lines, rest = (rest + data).split(b"\n")
+        for line in lines:
+            event = _decoded(line)
+            if event is not None and event.seq > after:
+                yield event
+        if not is_live:
+            return
+        wait(poll_s)
+
+
+def _true_state(state: str, folder: RunFolder) -> str:
+    if state in _ENDED:
+        return state
+    if is_held(folder.lock):
+        return state or "running"
+    return "crashed"
+
+
+def _loaded(findings: dict[str, Any], artifacts: Artifacts) -> dict[str, Any]:
+    """Return findings that were put away as an artifact; {} if that is gone."""
+    ref = findings.get("$artifact")
+    if not isinstance(ref, str):
+        return findings
+    try:
+        found = orjson.loads(artifacts.read_text(ref))
+    except (StoreError, orjson.JSONDecodeError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _decoded(line: bytes) -> Event | None:
+    try:
+        return to_event(orjson.loads(line))
+    except orjson.JSONDecodeError:
+        return None

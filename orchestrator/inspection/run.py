@@ -1,0 +1,288 @@
+"""A run, folded from its events: the same for a live display and for later questions.
+
+Nothing here fails on an event: unknown kinds and fields of a wrong type are passed
+over, so that logs of later versions and damaged ones can still be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar
+
+from orchestrator.events import KINDS, Event
+from orchestrator.inspection.agents import AgentView
+from orchestrator.inspection.tokens import Cost, Tokens, number
+
+__all__ = ["LimitUse", "RunView", "moment"]
+
+RESUMABLE = frozenset({"crashed", "interrupted", "parked", "paused", "partial"})
+
+
+def moment(at: str) -> datetime | None:
+    """Return the time of an event, or None if it is not a time with a zone."""
+    try:
+        found = datetime.fromisoformat(at)
+    except (TypeError, ValueError):
+        return None
+    return found if found.tzinfo else None
+
+
+def _strings(value: object) -> list[str]:
+    return [str(each) for each in value] if isinstance(value, list) else []
+
+
+@dataclass(frozen=True, slots=True)
+class LimitUse:
+    """How much of one limit is used, in its own unit."""
+
+    name: str
+    used: float
+    allowed: float
+
+
+@dataclass(slots=True)
+class RunView:
+    """A run as far as its log tells it; `apply` adds one event."""
+
+    id: str = ""
+    task: str = ""
+    objective: str = ""
+    models: dict[str, str] = field(default_factory=dict)
+    model_reason: str = ""
+    limits: dict[str, Any] = field(default_factory=dict)
+    state: str = ""
+    """The contract's word, as the log has it; `crashed` needs a look at the lock."""
+    reason: str = ""
+    exit_code: int | None = None
+    missing: list[str] = field(default_factory=list)
+    traceback: str = ""
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    last_at: datetime | None = None
+    last_seq: int = 0
+    events: int = 0
+    resumes: int = 0
+    damaged: int = 0
+    """Lines of the log that could not be read."""
+    unknown: dict[str, int] = field(default_factory=dict)
+    """Kinds that this version does not know → how often."""
+    agents: dict[str, AgentView] = field(default_factory=dict)
+    refused_briefs: list[tuple[str, list[str]]] = field(default_factory=list)
+    """Title and problems of each."""
+    limits_reached: list[tuple[str, str]] = field(default_factory=list)
+    """Agent ("" for the run) and limit."""
+    report_attempts: int = 0
+    citations: int = 0
+    wrong_citations: list[str] = field(default_factory=list)
+    _earlier_s: float = 0.0
+    _span_start: datetime | None = None
+
+    def apply(self, event: Event) -> None:
+        """Take over one event; they come in the order of the log."""
+        at = moment(event.at)
+        self.events += 1
+        self.last_seq = max(self.last_seq, event.seq)
+        self.id = self.id or event.run
+        handler = self._HANDLERS.get(event.kind)
+        if handler is not None:
+            handler(self, event, at)
+        elif event.kind == "log.damaged":
+            self.damaged += 1
+        elif event.kind not in KINDS:
+            self.unknown[event.kind] = self.unknown.get(event.kind, 0) + 1
+        elif event.agent:
+            self.agent(event.agent).apply(event, at)
+        self.last_at = at or self.last_at
+
+    def agent(self, agent_id: str) -> AgentView:
+        """Return the agent, a new one if it has not been heard of."""
+        found = self.agents.get(agent_id)
+        if found is None:
+            found = self.agents[agent_id] = AgentView(agent_id)
+        return found
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether a process should be working on it."""
+        return self.state == "running"
+
+    @property
+    def tokens(self) -> Tokens:
+        """Return the tokens of all agents."""
+        total = Tokens()
+        for agent in self.agents.values():
+            total.add(agent.tokens)
+        return total
+
+    @property
+    def cost(self) -> Cost:
+        """Return the dollars of all agents."""
+        total = Cost()
+        for agent in self.agents.values():
+            total.add(agent.cost)
+        return total
+
+    @property
+    def subagents(self) -> list[AgentView]:
+        """Return the subagents, in order of acceptance."""
+        return [each for each in self.agents.values() if each.role == "subagent"]
+
+    @property
+    def is_resumable(self) -> bool:
+        """Return whether `orchestrate resume` takes it."""
+        return self.state in RESUMABLE
+
+    def seconds(self, now: datetime | None = None) -> float:
+        """Return how long processes worked on it; the time between them is left out.
+
+        Args:
+            now: the end of a span that is still open; None: its last event.
+        """
+        until = self.ended_at or (now if self.is_running else None) or self.last_at
+        if self._span_start is None or until is None:
+            return self._earlier_s
+        return self._earlier_s + max((until - self._span_start).total_seconds(), 0.0)
+
+    def tree(self) -> Iterator[tuple[AgentView, int]]:
+        """Yield each agent and its depth, parents before their children."""
+        children: dict[str, list[AgentView]] = {}
+        for agent in self.agents.values():
+            above = agent.parent if agent.parent in self.agents else ""
+            children.setdefault("" if above == agent.id else above, []).append(agent)
+        stack = [(agent, 0) for agent in reversed(children.get("", []))]
+        while stack:
+            agent, depth = stack.pop()
+            yield agent, depth
+            below = children.get(agent.id, [])
+            stack.extend((child, depth + 1) for child in reversed(below))
+
+    def limit_use(self, now: datetime | None = None) -> list[LimitUse]:
+        """Return the run's own limits with what is used of each."""
+        used = {
+            "usd": self.cost.usd,
+            "tokens": self.tokens.limited,
+            "minutes": self.seconds(now) / 60,
+            "turns": max((each.turns for each in self.agents.values()), default=0),
+            "subagents": len(self.subagents),
+        }
+        return [
+            LimitUse(name, amount, self.limits[name])
+            for name, amount in used.items()
+            if isinstance(self.limits.get(name), (int, float))
+        ]
+
+    def to_dict(self, now: datetime | None = None) -> dict[str, Any]:
+        """Return everything, for machines; the shape only grows."""
+        subagents = self.subagents
+        return {
+            "id": self.id,
+            "task": self.task,
+            "objective": self.objective,
+            "state": self.state,
+            "reason": self.reason,
+            "exit_code": self.exit_code,
+            "resumable": self.is_resumable,
+            "missing": self.missing,
+            "started": self.started_at and self.started_at.isoformat(),
+            "ended": self.ended_at and self.ended_at.isoformat(),
+            "seconds": round(self.seconds(now), 3),
+            "resumes": self.resumes,
+            "models": self.models,
+            "tokens": self.tokens.to_dict(),
+            **self.cost.to_dict(),
+            "explored_tokens": sum(each.explored_tokens for each in subagents),
+            "returned_tokens": sum(each.returned_tokens for each in subagents),
+            "limits": {
+                each.name: {"used": round(each.used, 6), "allowed": each.allowed}
+                for each in self.limit_use(now)
+            },
+            "limits_reached": [
+                {"agent": agent, "limit": limit} for agent, limit in self.limits_reached
+            ],
+            "refused_briefs": [
+                {"title": title, "problems": problems}
+                for title, problems in self.refused_briefs
+            ],
+            "report": {
+                "attempts": self.report_attempts,
+                "citations": self.citations,
+                "wrong_citations": self.wrong_citations,
+            },
+            "agents": [
+                {**agent.to_dict(now or self.last_at), "depth": depth}
+                for agent, depth in self.tree()
+            ],
+            "log": {
+                "events": self.events,
+                "damaged": self.damaged,
+                "unknown_kinds": self.unknown,
+            },
+        }
+
+    def _on_started(self, event: Event, at: datetime | None) -> None:
+        data = event.data
+        self.task = str(data.get("task", ""))
+        self.objective = str(data.get("objective", ""))
+        self.model_reason = str(data.get("model_reason", ""))
+        models, limits = data.get("models"), data.get("limits")
+        self.models = models if isinstance(models, dict) else {}
+        self.limits = limits if isinstance(limits, dict) else {}
+        self.state = "running"
+        self.started_at = self._span_start = at
+
+    def _on_resumed(self, event: Event, at: datetime | None) -> None:
+        self._earlier_s = self.seconds()
+        self._span_start = at
+        self.resumes += 1
+        limits = event.data.get("limits")
+        if isinstance(limits, dict):
+            self.limits = {**self.limits, **limits}
+        self.state, self.reason, self.exit_code = "running", "", None
+        self.ended_at, self.missing, self.traceback = None, [], ""
+        for agent in self.agents.values():
+            agent.interrupt()
+
+    def _on_ended(self, event: Event, at: datetime | None) -> None:
+        data = event.data
+        self.state = str(data.get("state", "")) or "failed"
+        self.reason = str(data.get("reason", ""))
+        code = data.get("exit_code")
+        self.exit_code = code if isinstance(code, int) else None
+        self.missing = _strings(data.get("missing"))
+        self.traceback = str(data.get("traceback", ""))
+        self.ended_at = at or self.last_at
+        for agent in self.agents.values():
+            agent.interrupt()
+
+    def _on_accepted(self, event: Event, _at: datetime | None) -> None:
+        child = self.agent(str(event.data.get("id", "")))
+        child.accepted(event.data, event.agent)
+
+    def _on_child_ended(self, event: Event, at: datetime | None) -> None:
+        child = self.agent(str(event.data.get("id", "")) or event.agent)
+        child.finished(event.data, at)
+
+    def _on_refused(self, event: Event, _at: datetime | None) -> None:
+        problems = _strings(event.data.get("problems"))
+        self.refused_briefs.append((str(event.data.get("title", "")), problems))
+
+    def _on_limit(self, event: Event, _at: datetime | None) -> None:
+        self.limits_reached.append((event.agent, str(event.data.get("limit", ""))))
+
+    def _on_report(self, event: Event, _at: datetime | None) -> None:
+        self.report_attempts += 1
+        self.citations = int(number(event.data.get("citations")))
+        self.wrong_citations = _strings(event.data.get("wrong"))
+
+    _HANDLERS: ClassVar[dict[str, Callable[..., None]]] = {
+        "run.started": _on_started,
+        "run.resumed": _on_resumed,
+        "run.ended": _on_ended,
+        "subagent.accepted": _on_accepted,
+        "subagent.ended": _on_child_ended,
+        "brief.refused": _on_refused,
+        "limit.reached": _on_limit,
+        "report.submitted": _on_report,
+    }

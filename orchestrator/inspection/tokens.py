@@ -1,0 +1,108 @@
+"""Tokens and dollars, added up: each class of token once, unknown dollars said so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Cost", "Tokens", "number"]
+
+
+def number(value: object) -> float:
+    """Return `value` if it is a number that can be added up, else 0."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value
+    return 0
+
+
+@dataclass(slots=True)
+class Tokens:
+    """Tokens by class; the classes do not overlap, but for `thinking`."""
+
+    input: int = 0
+    """Uncached input."""
+    cache_write: int = 0
+    cache_read: int = 0
+    output: int = 0
+    thinking: int = 0
+    """Part of `output`."""
+
+    def add_usage(self, usage: dict[str, Any]) -> None:
+        """Add the usage of one answer."""
+        self.input += int(number(usage.get("input_tokens")))
+        self.cache_write += int(number(usage.get("cache_write_5m_tokens")))
+        self.cache_write += int(number(usage.get("cache_write_1h_tokens")))
+        self.cache_read += int(number(usage.get("cache_read_tokens")))
+        self.output += int(number(usage.get("output_tokens")))
+        self.thinking += int(number(usage.get("thinking_tokens")))
+
+    def add(self, other: Tokens) -> None:
+        """Add all classes of `other`."""
+        self.input += other.input
+        self.cache_write += other.cache_write
+        self.cache_read += other.cache_read
+        self.output += other.output
+        self.thinking += other.thinking
+
+    @property
+    def sent(self) -> int:
+        """Return the whole input, cached or not."""
+        return self.input + self.cache_write + self.cache_read
+
+    @property
+    def limited(self) -> int:
+        """Return what `limits.tokens` counts: all but cache reads."""
+        return self.input + self.cache_write + self.output
+
+    @property
+    def cache_share(self) -> float:
+        """Return the part of the input that was read from the cache, 0 to 1."""
+        return self.cache_read / self.sent if self.sent else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all classes by name, and the cache share."""
+        return {
+            "input": self.input,
+            "cache_write": self.cache_write,
+            "cache_read": self.cache_read,
+            "output": self.output,
+            "thinking": self.thinking,
+            "cache_share": round(self.cache_share, 4),
+        }
+
+
+@dataclass(slots=True)
+class Cost:
+    """Dollars of some calls; calls whose price is unknown are counted apart."""
+
+    usd: float = 0.0
+    priced: int = 0
+    """Calls whose price is known."""
+    unpriced: int = 0
+
+    def add_call(self, usd: object) -> None:
+        """Add one call; None means that its price is unknown."""
+        if isinstance(usd, (int, float)):
+            self.usd += usd
+            self.priced += 1
+        else:
+            self.unpriced += 1
+
+    def add(self, other: Cost) -> None:
+        """Add the calls of `other`."""
+        self.usd += other.usd
+        self.priced += other.priced
+        self.unpriced += other.unpriced
+
+    @property
+    def is_known(self) -> bool:
+        """Return whether the price of every call is known."""
+        return not self.unpriced
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the dollars, None where no price is known, and what is unknown."""
+        nothing = self.unpriced and not self.priced
+        return {
+            "usd": None if nothing else round(self.usd, 6),
+            "usd_is_whole": self.is_known,
+        }

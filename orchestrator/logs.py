@@ -1,0 +1,74 @@
+"""Diagnostics: what the program says about itself, to people and to machines.
+
+Readable lines on a terminal, JSON lines elsewhere, always on stderr. The run's events
+are not diagnostics: they have a log of their own. Only the runtime imports this module,
+since structlog takes longer to load than a reading command may last.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from typing import Any
+
+import structlog
+
+__all__ = ["bind", "configure", "get_logger"]
+
+LEVEL_VARIABLE = "ORCHESTRATE_LOG"
+_DEFAULT_LEVEL = "warning"
+
+
+class _CurrentStderr:
+    """Writes to whatever `sys.stderr` is now, so that a live display can catch it."""
+
+    def write(self, text: str) -> int:
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+
+def configure(level: str = "", *, as_json: bool | None = None) -> None:
+    """Set up structlog for this process; a later call replaces an earlier one.
+
+    Args:
+        level: `debug`, `info`, `warning` or `error`; "" takes `ORCHESTRATE_LOG`, or
+            `warning`. An unknown name means `warning`.
+        as_json: JSON lines in place of readable ones; None: unless stderr is a
+            terminal.
+    """
+    name = (level or os.environ.get(LEVEL_VARIABLE, "") or _DEFAULT_LEVEL).upper()
+    number = logging.getLevelNamesMapping().get(name, logging.WARNING)
+    is_terminal = sys.stderr.isatty()
+    shared: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    if not is_terminal if as_json is None else as_json:
+        tail: list[Any] = [
+            structlog.processors.dict_tracebacks,
+            structlog.processors.JSONRenderer(),
+        ]
+    else:
+        colors = is_terminal and not os.environ.get("NO_COLOR")
+        tail = [structlog.dev.ConsoleRenderer(colors=colors)]
+    structlog.configure(
+        processors=[*shared, *tail],
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=structlog.PrintLoggerFactory(file=_CurrentStderr()),  # type: ignore[arg-type]  # needs write and flush only
+        cache_logger_on_first_use=False,
+    )
+
+
+def bind(**values: str) -> None:
+    """Add `run`, `agent` or other values to every later line of this task."""
+    structlog.contextvars.bind_contextvars(**values)
+
+
+def get_logger() -> structlog.typing.FilteringBoundLogger:
+    """Return the logger; its messages are `noun.verb` with fields."""
+    logger: structlog.typing.FilteringBoundLogger = structlog.get_logger()
+    return logger

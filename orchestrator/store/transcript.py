@@ -1,0 +1,123 @@
+"""An agent's conversation, rebuilt from the events of the log.
+
+The rule, the same for the runtime and for readers:
+
+- `agent.started` gives the first user message.
+- Each kept `model.answered` is an assistant message, as it came.
+- The `tool.ended` of its calls, in the order of the calls, and after them the texts of
+  `text.added` form one user message.
+- Texts where no result is due extend the user message that has not been answered yet,
+  or form one of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from orchestrator.events import Event
+from orchestrator.messages import (
+    Block,
+    Message,
+    encode,
+    text_block,
+    tool_calls,
+    tool_result,
+    user_message,
+)
+
+__all__ = ["as_jsonl", "rebuild", "unanswered"]
+
+
+class _Conversation:
+    """Messages so far, and the user message that is being put together."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self._calls: list[Block] = []
+        self._results: dict[str, Block] = {}
+        self._texts: list[Block] = []
+
+    def start(self, first: list[Block]) -> None:
+        self.messages = [user_message(first)] if first else []
+        self._calls, self._results, self._texts = [], {}, []
+
+    def answer(self, content: list[Block]) -> None:
+        self.close()
+        self.messages.append({"role": "assistant", "content": content})
+        self._calls = tool_calls(content)
+
+    def result(self, call: str, block: Block) -> None:
+        # The first outcome on disk is the one that counts.
+        self._results.setdefault(call, block)
+
+    def text(self, text: str) -> None:
+        self._texts.append(text_block(text))
+
+    def close(self) -> None:
+        """Put what came since the last assistant message into a user message."""
+        due = [str(call.get("id", "")) for call in self._calls]
+        blocks = [self._results[call] for call in due if call in self._results]
+        blocks += self._texts
+        if blocks and self.messages and self.messages[-1]["role"] == "user":
+            last = self.messages[-1]
+            self.messages[-1] = user_message([*last["content"], *blocks])
+        elif blocks:
+            self.messages.append(user_message(blocks))
+        self._calls, self._results, self._texts = [], {}, []
+
+
+def rebuild(events: Iterable[Event], agent: str) -> list[Message]:
+    """Return the conversation of `agent`, oldest message first.
+
+    Give the events up to a `model.requested` to get the messages of that request.
+
+    Args:
+        events: of the whole run or of this agent, in order, with full data (large
+            fields loaded).
+        agent: the agent's id.
+
+    Returns:
+        Messages that begin with a user message; user and assistant take turns. Where
+        calls still run, their results are missing: see `unanswered`. Empty if the
+        agent has not started.
+    """
+    conversation = _Conversation()
+    for event in events:
+        if event.agent != agent:
+            continue
+        data = event.data
+        if event.kind == "agent.started":
+            conversation.start(data.get("first") or [])
+        elif event.kind == "model.answered":
+            if data.get("kept", True) and data.get("content"):
+                conversation.answer(data["content"])
+        elif event.kind == "tool.ended":
+            conversation.result(
+                data["call"],
+                tool_result(
+                    data["call"], data["content"], is_error=data.get("is_error", False)
+                ),
+            )
+        elif event.kind == "text.added":
+            conversation.text(data["text"])
+    conversation.close()
+    return conversation.messages
+
+
+def unanswered(messages: Sequence[Message]) -> list[Block]:
+    """Return the calls of the last assistant message that have no result yet."""
+    for index in range(len(messages) - 1, -1, -1):
+        if messages[index]["role"] == "assistant":
+            answered = {
+                block.get("tool_use_id")
+                for message in messages[index + 1 :]
+                for block in message["content"]
+            }
+            calls = tool_calls(messages[index]["content"])
+            return [call for call in calls if call.get("id") not in answered]
+    return []
+
+
+def as_jsonl(messages: Iterable[Message]) -> bytes:
+    """Return the content of `transcript.jsonl`: one message a line."""
+    return b"".join(encode(message) + b"\n" for message in messages)
