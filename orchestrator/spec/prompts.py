@@ -32,6 +32,7 @@ PROMPTS: dict[str, frozenset[str]] = {
         "last_call": "limit tool",
         "continue": "",
         "delegate_reminder": "",
+        "repeat_warning": "",
         "sections/constraints": "items",
         "sections/context": "files",
         "sections/context_file": "mark path text",

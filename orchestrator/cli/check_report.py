@@ -1,0 +1,182 @@
+"""What `orchestrate check` and `orchestrate agents` show."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from orchestrator.cli.estimate import Estimate, estimate_run
+from orchestrator.cli.output import dollars, pad, safe
+from orchestrator.cli.tool_table import definition_tokens
+from orchestrator.context.tokens import estimate
+from orchestrator.models.base import Usage
+from orchestrator.models.pricing import price_of
+from orchestrator.settings import Settings, has_credentials
+from orchestrator.spec.loader import dump_task, load_task
+from orchestrator.spec.profile import Profile
+from orchestrator.spec.profiles import LEAD, Discovery, allowed_tools
+from orchestrator.spec.resolve import Prepared, UsdLimit, prepare, usd_limit
+
+__all__ = ["check_lines", "check_task", "profile_lines", "profile_rows"]
+
+
+def check_task(
+    path: Path, overrides: Mapping[str, str], env: Mapping[str, str], cwd: Path
+) -> dict[str, Any]:
+    """Return all that is known of a task before it runs, as plain data.
+
+    Raises:
+        SpecError: anything about it is wrong.
+    """
+    task = load_task(path, overrides)
+    prepared = prepare(
+        task,
+        task_folder=path.absolute().parent,
+        cwd=cwd,
+        settings=Settings.load(env),
+        has_credentials=has_credentials(env),
+    )
+    limit = usd_limit(prepared, lambda model: price_of(model) is not None)
+    expected = estimate_run(
+        prepared,
+        count=estimate,
+        tool_tokens=lambda name: definition_tokens(
+            _tools_of(prepared.discovery.profiles[name])
+        ),
+        usd_of=_usd,
+    )
+    return {
+        "task": task.model_dump(mode="json", by_alias=True),
+        "yaml": dump_task(task),
+        "models": {
+            "lead": prepared.models.lead,
+            "subagents": prepared.models.subagents,
+            "reason": prepared.models.reason,
+        },
+        "profiles": _profiles(prepared),
+        "prompts": {
+            name: str(file) for name, file in sorted(prepared.book.shadowing().items())
+        },
+        "context": [file.path for file in prepared.context_files],
+        "estimate": _estimate(expected, limit, task.limits.tokens),
+        "notices": [
+            *prepared.selection.notices,
+            *([limit.notice] if limit.notice else []),
+            *(f"not used: {problem}" for problem in prepared.discovery.problems),
+        ],
+    }
+
+
+def _usd(model: str, usage: Usage) -> float | None:
+    price = price_of(model)
+    return None if price is None else price.usd(usage)
+
+
+def _profiles(prepared: Prepared) -> list[dict[str, Any]]:
+    chosen = prepared.models_by_agent()
+    rows = [
+        _row(prepared.selection.lead),
+        *map(_row, prepared.selection.subagents.values()),
+    ]
+    return [{**row, "model": chosen[row["name"]]} for row in rows]
+
+
+def _estimate(expected: Estimate, limit: UsdLimit, token_limit: int) -> dict[str, Any]:
+    return {
+        "subagents": expected.subagents,
+        "calls": expected.calls,
+        "tokens": expected.tokens,
+        "cache_read_tokens": expected.cache_read_tokens,
+        "usd": None if expected.usd is None else round(expected.usd, 4),
+        "limit_tokens": token_limit,
+        "limit_usd": limit.usd,
+        "assumptions": list(expected.assumptions),
+    }
+
+
+def _tools_of(profile: Profile) -> tuple[str, ...]:
+    return allowed_tools(profile, is_lead=profile.name == LEAD)
+
+
+def _row(profile: Profile) -> dict[str, Any]:
+    tools = _tools_of(profile)
+    return {
+        "name": profile.name,
+        "source": profile.source,
+        "model": profile.model,
+        "effort": profile.effort,
+        "tools": list(tools),
+        "not_available": [
+            name
+            for name in profile.tools or ()
+            if name not in tools and name not in profile.disallowed_tools
+        ],
+        "limits": profile.limits.model_dump(exclude_none=True),
+        "description": profile.description,
+    }
+
+
+def profile_rows(found: Discovery) -> list[dict[str, Any]]:
+    """Return the profiles in force as plain data, the lead first."""
+    names = sorted(found.profiles, key=lambda name: (name != LEAD, name))
+    return [_row(found.profiles[name]) for name in names]
+
+
+def profile_lines(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield profiles as text: a line, then what it is for and may call."""
+    columns = max((len(row["name"]) for row in rows), default=0) + 2
+    for row in rows:
+        model = row["model"] or "model of the run"
+        yield f"{pad(safe(row['name']), columns)}{safe(row['source'])}  ({safe(model)})"
+        indent = " " * columns
+        yield f"{indent}{_cut(safe(row['description']), columns)}"
+        yield f"{indent}tools: {', '.join(row['tools'])}"
+        if row["not_available"]:
+            yield f"{indent}not available: {', '.join(row['not_available'])}"
+        if row["limits"]:
+            shown = ", ".join(
+                f"{key} {value:g}" for key, value in row["limits"].items()
+            )
+            yield f"{indent}limits: {shown}"
+
+
+def _cut(text: str, used: int) -> str:
+    room = max(shutil.get_terminal_size((100, 24)).columns - used, 40)
+    return text if len(text) <= room else text[: room - 1] + "…"
+
+
+def check_lines(report: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the report of `check_task` as text."""
+    yield report["yaml"].rstrip("\n")
+    yield ""
+    yield report["models"]["reason"]
+    yield ""
+    yield "profiles"
+    yield from (f"  {line}" for line in profile_lines(report["profiles"]))
+    for name, file in report["prompts"].items():
+        yield f"prompt {name} is taken from {file}"
+    if report["context"]:
+        yield f"context files: {', '.join(report['context'])}"
+    yield ""
+    yield from _estimate_lines(report["estimate"], report["models"])
+    for notice in report["notices"]:
+        yield f"note: {safe(notice)}"
+
+
+def _estimate_lines(
+    expected: Mapping[str, Any], models: Mapping[str, Any]
+) -> Iterator[str]:
+    usd, limit = expected["usd"], expected["limit_usd"]
+    cost = "dollars unknown" if usd is None else f"${dollars(usd)}"
+    if models["lead"] == models["subagents"] == "offline":
+        cost = "$0, the offline model is free"
+    most = f", at most ${limit:g}" if limit is not None else ""
+    yield (
+        f"estimate: {expected['calls']} model calls, {expected['tokens']:,} tokens "
+        f"and {expected['cache_read_tokens']:,} read from the cache, {cost}"
+    )
+    yield f"limits: at most {expected['limit_tokens']:,} tokens{most}"
+    yield "assumed:"
+    yield from (f"  - {text}" for text in expected["assumptions"])

@@ -1,0 +1,134 @@
+"""Look at what is installed, configured and reachable; never at a secret's value."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from orchestrator.errors import StoreError
+from orchestrator.settings import Settings, credential_source
+from orchestrator.store.layout import check_writable
+
+__all__ = ["Check", "examine"]
+
+State = Literal["ok", "note", "problem"]
+
+DEFAULT_URL = "https://api.anthropic.com"
+REACH_S = 3.0
+REQUIRED = (
+    "orchestrator", "anthropic", "aiohttp", "anyio", "pydantic", "PyYAML", "rich",
+    "structlog", "bc-detect-secrets", "genai-prices", "jsonschema",
+)  # fmt: skip
+EXTRAS = {"documents": ("pypdf", "docx", "selectolax")}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    state: State
+    found: str
+
+
+def examine(env: Mapping[str, str], runs_dir: Path) -> Iterator[Check]:
+    """Yield one check after the other.
+
+    Args:
+        env: the environment.
+        runs_dir: where runs would be written; a file is written there and removed.
+    """
+    version = platform.python_version()
+    yield Check("python", "ok" if sys.version_info >= (3, 11) else "problem", version)
+    yield from _packages()
+    yield _ripgrep()
+    source = credential_source(env)
+    missing = "none: runs use the offline model; set ANTHROPIC_API_KEY for another"
+    yield Check("credentials", "ok" if source else "note", source or missing)
+    settings = Settings.load(env)
+    yield Check(
+        "models",
+        "ok",
+        f"lead {settings.lead_model}, subagents {settings.subagent_model}",
+    )
+    yield _endpoint(
+        env.get("ANTHROPIC_BASE_URL") or DEFAULT_URL, is_needed=bool(source)
+    )
+    yield _runs(runs_dir)
+    yield from _extras()
+
+
+def _packages() -> Iterator[Check]:
+    for name in REQUIRED:
+        try:
+            yield Check(name, "ok", metadata.version(name))
+        except metadata.PackageNotFoundError:
+            yield Check(name, "problem", "not installed")
+
+
+def _ripgrep() -> Check:
+    beside = Path(sys.executable).with_name("rg")
+    found = str(beside) if beside.is_file() else shutil.which("rg")
+    if found is None:
+        return Check("ripgrep", "problem", "no `rg` beside python or on the path")
+    try:
+        done = subprocess.run(  # noqa: S603 - a fixed command
+            [found, "--version"], capture_output=True, text=True, timeout=5, check=True
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return Check("ripgrep", "problem", f"{found} does not run: {error}")
+    return Check("ripgrep", "ok", done.stdout.partition("\n")[0])
+
+
+def _endpoint(url: str, *, is_needed: bool) -> Check:
+    """Ask for the root of the endpoint; any answer at all means it is there."""
+    parts = urlsplit(url)
+    shown = f"{parts.scheme}://{parts.hostname or ''}" + (
+        f":{parts.port}" if parts.port else ""
+    )
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        return Check("endpoint", "problem", f"`{shown}` is no http or https address")
+    try:
+        with urllib.request.build_opener().open(url, timeout=REACH_S):
+            pass
+    except urllib.error.HTTPError as error:
+        error.close()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", None) or error
+        state: State = "problem" if is_needed else "note"
+        return Check("endpoint", state, f"{shown} does not answer: {reason}")
+    return Check("endpoint", "ok", f"{shown} answers")
+
+
+def _runs(runs_dir: Path) -> Check:
+    was_there = runs_dir.exists()
+    try:
+        check_writable(runs_dir)
+    except StoreError as error:
+        return Check("runs folder", "problem", str(error))
+    if not was_there:
+        with suppress(OSError):  # a run may have begun there meanwhile
+            runs_dir.rmdir()
+    return Check("runs folder", "ok", f"{runs_dir} can be written")
+
+
+def _extras() -> Iterator[Check]:
+    for extra, modules in EXTRAS.items():
+        missing = [name for name in modules if find_spec(name) is None]
+        yield Check(
+            f"extra {extra}",
+            "note" if missing else "ok",
+            f"{', '.join(missing)} not installed" if missing else "installed",
+        )

@@ -1,0 +1,72 @@
+"""The tools there are: who has them, what they do, what their definition costs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.context.tokens import estimate
+from orchestrator.messages import encode
+from orchestrator.tools.base import Tool
+from orchestrator.tools.delegate import Delegate
+from orchestrator.tools.files import ListDir, ReadFile
+from orchestrator.tools.handin import Finish, SubmitFindings
+from orchestrator.tools.notes import UpdateNotes
+from orchestrator.tools.refs import ReadRef
+from orchestrator.tools.schema import input_schema
+from orchestrator.tools.search import Glob, Grep
+
+__all__ = ["ToolRow", "definition_tokens", "tool_rows"]
+
+TOOLS: tuple[type[Tool[Any]], ...] = (
+    Delegate, Finish, SubmitFindings, UpdateNotes, ReadRef, ReadFile, Grep, Glob,
+    ListDir,
+)  # fmt: skip
+_WHO = {"delegate": "lead", "finish": "lead", "submit_findings": "subagents"}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRow:
+    """One tool as `orchestrate tools` shows it."""
+
+    name: str
+    who: str
+    effects: str
+    description: str
+    """First sentence."""
+    tokens: int
+    """Estimated tokens of the definition, which every request carries."""
+
+
+def tool_rows() -> list[ToolRow]:
+    """Return all tools, in the order of the manual."""
+    return [
+        ToolRow(
+            name=tool.name,
+            who=_WHO.get(tool.name, "all"),
+            effects=tool.effects,
+            description=_first_sentence(tool.description),
+            tokens=_tokens(tool),
+        )
+        for tool in TOOLS
+    ]
+
+
+def definition_tokens(names: Collection[str]) -> int:
+    """Return the estimated tokens of the definitions of the tools in `names`."""
+    return sum(_tokens(tool) for tool in TOOLS if tool.name in names)
+
+
+def _tokens(tool: type[Tool[Any]]) -> int:
+    definition = {
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": input_schema(tool.Args),
+    }
+    return estimate(encode(definition).decode())
+
+
+def _first_sentence(text: str) -> str:
+    folded = " ".join(text.split())
+    return folded.partition(". ")[0].rstrip(".")
