@@ -1,25 +1,24 @@
-"""What `orchestrate check` and `orchestrate agents` show."""
+"""What `orchestrate check` shows."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from orchestrator.cli.estimate import Estimate, estimate_run
-from orchestrator.cli.output import dollars, pad, safe
+from orchestrator.cli.output import dollars, safe
+from orchestrator.cli.profile_table import profile_lines, profile_row
 from orchestrator.cli.tool_table import definition_tokens
 from orchestrator.context.tokens import estimate
 from orchestrator.models.base import Usage
 from orchestrator.models.pricing import price_of
 from orchestrator.settings import Settings, has_credentials
 from orchestrator.spec.loader import dump_task, load_task
-from orchestrator.spec.profile import Profile
-from orchestrator.spec.profiles import LEAD, Discovery, allowed_tools
+from orchestrator.spec.profiles import LEAD, allowed_tools
 from orchestrator.spec.resolve import Prepared, UsdLimit, prepare, usd_limit
 
-__all__ = ["check_lines", "check_task", "profile_lines", "profile_rows"]
+__all__ = ["check_lines", "check_task"]
 
 
 def check_task(
@@ -43,7 +42,7 @@ def check_task(
         prepared,
         count=estimate,
         tool_tokens=lambda name: definition_tokens(
-            _tools_of(prepared.discovery.profiles[name])
+            allowed_tools(prepared.discovery.profiles[name], is_lead=name == LEAD)
         ),
         usd_of=_usd,
     )
@@ -77,8 +76,8 @@ def _usd(model: str, usage: Usage) -> float | None:
 def _profiles(prepared: Prepared) -> list[dict[str, Any]]:
     chosen = prepared.models_by_agent()
     rows = [
-        _row(prepared.selection.lead),
-        *map(_row, prepared.selection.subagents.values()),
+        profile_row(prepared.selection.lead),
+        *map(profile_row, prepared.selection.subagents.values()),
     ]
     return [{**row, "model": chosen[row["name"]]} for row in rows]
 
@@ -94,57 +93,6 @@ def _estimate(expected: Estimate, limit: UsdLimit, token_limit: int) -> dict[str
         "limit_usd": limit.usd,
         "assumptions": list(expected.assumptions),
     }
-
-
-def _tools_of(profile: Profile) -> tuple[str, ...]:
-    return allowed_tools(profile, is_lead=profile.name == LEAD)
-
-
-def _row(profile: Profile) -> dict[str, Any]:
-    tools = _tools_of(profile)
-    return {
-        "name": profile.name,
-        "source": profile.source,
-        "model": profile.model,
-        "effort": profile.effort,
-        "tools": list(tools),
-        "not_available": [
-            name
-            for name in profile.tools or ()
-            if name not in tools and name not in profile.disallowed_tools
-        ],
-        "limits": profile.limits.model_dump(exclude_none=True),
-        "description": profile.description,
-    }
-
-
-def profile_rows(found: Discovery) -> list[dict[str, Any]]:
-    """Return the profiles in force as plain data, the lead first."""
-    names = sorted(found.profiles, key=lambda name: (name != LEAD, name))
-    return [_row(found.profiles[name]) for name in names]
-
-
-def profile_lines(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield profiles as text: a line, then what it is for and may call."""
-    columns = max((len(row["name"]) for row in rows), default=0) + 2
-    for row in rows:
-        model = row["model"] or "model of the run"
-        yield f"{pad(safe(row['name']), columns)}{safe(row['source'])}  ({safe(model)})"
-        indent = " " * columns
-        yield f"{indent}{_cut(safe(row['description']), columns)}"
-        yield f"{indent}tools: {', '.join(row['tools'])}"
-        if row["not_available"]:
-            yield f"{indent}not available: {', '.join(row['not_available'])}"
-        if row["limits"]:
-            shown = ", ".join(
-                f"{key} {value:g}" for key, value in row["limits"].items()
-            )
-            yield f"{indent}limits: {shown}"
-
-
-def _cut(text: str, used: int) -> str:
-    room = max(shutil.get_terminal_size((100, 24)).columns - used, 40)
-    return text if len(text) <= room else text[: room - 1] + "…"
 
 
 def check_lines(report: Mapping[str, Any]) -> Iterator[str]:

@@ -96,7 +96,7 @@ def schema() -> None:
 @json_option
 def agents(task_file: Path | None, as_json: bool) -> None:
     """List agent profiles, and which file each is from."""
-    from orchestrator.cli.check_report import profile_lines, profile_rows
+    from orchestrator.cli.profile_table import profile_lines, profile_rows
     from orchestrator.spec.profiles import discover
 
     cwd = Path.cwd()

@@ -33,11 +33,11 @@ class AgentLimits(BaseModel):
 
     model_config = _CONFIG
 
-    usd: Amount | None = Field(default=None, gt=0)
-    tokens: Count | None = Field(default=None, ge=1000)
-    minutes: Amount | None = Field(default=None, gt=0)
-    turns: Count | None = Field(default=None, ge=1)
-    max_output_tokens: Count | None = Field(default=None, ge=256)
+    usd: Annotated[Amount, Field(gt=0)] | None = None
+    tokens: Annotated[Count, Field(ge=1000)] | None = None
+    minutes: Annotated[Amount, Field(gt=0)] | None = None
+    turns: Annotated[Count, Field(ge=1)] | None = None
+    max_output_tokens: Annotated[Count, Field(ge=256)] | None = None
 
     def narrowed(self, other: AgentLimits) -> AgentLimits:
         """Return the smaller of both, field by field."""

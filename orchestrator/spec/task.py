@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -83,7 +83,7 @@ class ContextPolicy(_Part):
 
     preset: Literal["long", "short", "dialogue"] = "long"
     policy: Literal["ladder", "window", "budget"] = "ladder"
-    window_tokens: Count | None = Field(default=None, ge=4000)
+    window_tokens: Annotated[Count, Field(ge=4000)] | None = None
     soft: Amount = Field(default=0.60, gt=0, lt=1)
     hard: Amount = Field(default=0.75, gt=0, lt=1)
     clip_tokens: Count = Field(default=4000, ge=200)
@@ -99,7 +99,7 @@ class ContextPolicy(_Part):
     reminder_turns: Count = Field(default=5, ge=1)
     reminder_tokens: Count = Field(default=150, ge=20)
     last_steps: Count = Field(default=20, ge=1)
-    every_turns: Count | None = Field(default=None, ge=1)
+    every_turns: Annotated[Count, Field(ge=1)] | None = None
     judge: str | None = None
     shares: Shares = Shares()
 

@@ -1,0 +1,61 @@
+"""Profiles as rows and as text; loads no tool and no model code."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+from orchestrator.cli.output import pad, safe
+from orchestrator.spec.profile import Profile
+from orchestrator.spec.profiles import LEAD, Discovery, allowed_tools
+
+__all__ = ["profile_lines", "profile_row", "profile_rows"]
+
+
+def profile_row(profile: Profile) -> dict[str, Any]:
+    """Return one profile as plain data."""
+    tools = allowed_tools(profile, is_lead=profile.name == LEAD)
+    return {
+        "name": profile.name,
+        "source": profile.source,
+        "model": profile.model,
+        "effort": profile.effort,
+        "tools": list(tools),
+        "not_available": [
+            name
+            for name in profile.tools or ()
+            if name not in tools and name not in profile.disallowed_tools
+        ],
+        "limits": profile.limits.model_dump(exclude_none=True),
+        "description": profile.description,
+    }
+
+
+def profile_rows(found: Discovery) -> list[dict[str, Any]]:
+    """Return the profiles in force as plain data, the lead first."""
+    names = sorted(found.profiles, key=lambda name: (name != LEAD, name))
+    return [profile_row(found.profiles[name]) for name in names]
+
+
+def profile_lines(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield profiles as text: a line, then what it is for and may call."""
+    columns = max((len(row["name"]) for row in rows), default=0) + 2
+    for row in rows:
+        model = row["model"] or "model of the run"
+        yield f"{pad(safe(row['name']), columns)}{safe(row['source'])}  ({safe(model)})"
+        indent = " " * columns
+        yield f"{indent}{_cut(safe(row['description']), columns)}"
+        yield f"{indent}tools: {', '.join(row['tools'])}"
+        if row["not_available"]:
+            yield f"{indent}not available: {', '.join(row['not_available'])}"
+        if row["limits"]:
+            shown = ", ".join(
+                f"{key} {value:g}" for key, value in row["limits"].items()
+            )
+            yield f"{indent}limits: {shown}"
+
+
+def _cut(text: str, used: int) -> str:
+    room = max(shutil.get_terminal_size((100, 24)).columns - used, 40)
+    return text if len(text) <= room else text[: room - 1] + "…"
