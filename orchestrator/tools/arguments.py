@@ -164,7 +164,7 @@ def _dotted(place: tuple[int | str, ...]) -> str:
 
 
 def encodable(value: dict[str, Any]) -> dict[str, Any]:
-    """Return `value` as the log can hold it: no halves of characters, no huge numbers."""
+    """Return `value` as the log can hold it: whole characters, no huge numbers."""
     try:
         encode(value)
     except TypeError:

@@ -60,6 +60,7 @@ def admit(output: ToolOutput | str, context: ToolContext, clip: Clip) -> Admitte
     limit = context.clip_tokens
     if output.paged:
         limit = max(limit, context.read_tokens) + _PAGE_SLACK_TOKENS
+    limit = output.limit_tokens or limit
     full = _count(text, context.count)
     tokens, artifact = full, ""
     if full > limit:

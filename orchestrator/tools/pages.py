@@ -10,17 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from orchestrator.errors import ToolError
-from orchestrator.tools.base import ToolContext
+from orchestrator.events import FileSeen
+from orchestrator.tools.arguments import shown
+from orchestrator.tools.base import ToolContext, ToolOutput
 
-__all__ = [
-    "Fit",
-    "Page",
-    "around",
-    "check_first_line",
-    "cut_middle",
-    "fitting",
-    "numbered_page",
-]
+__all__ = ["Fit", "Page", "Source", "around", "cut_middle", "fitting", "page_output"]
 
 # Counted in pieces of this size: exact enough, since counts nearly add up, and one
 # pass over the text in all.
@@ -123,9 +117,9 @@ def numbered_page(
     left = limit * 8  # characters; no text is so cheap
     for number, line in enumerate(lines[start : start + wanted], first_line):
         is_long = len(line) > _LINE_CHARS
-        shown = _shortened(line, context, _LINE_CHARS) if is_long else line
-        rows.append(f"{number}\t{shown}")
-        left -= len(shown)
+        text = _shortened(line, context, _LINE_CHARS) if is_long else line
+        rows.append(f"{number}\t{text}")
+        left -= len(text)
         if left < 0:
             break
     fit = fitting(rows, limit_tokens=limit, count=context.count)
@@ -203,14 +197,59 @@ def _is_flag_half(char: str) -> bool:
     return "\U0001f1e6" <= char <= "\U0001f1ff"
 
 
-def check_first_line(first_line: int, total: int, what: str) -> None:
-    """Refuse a page that starts behind the end.
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text that is shown page by page.
+
+    Attributes:
+        name: path or reference, as the model writes it.
+        lines: cleaned and redacted, without their ends.
+        total: lines of the whole text.
+        before: lines of the text that come before `lines`.
+        note: said behind the line count, with its own comma.
+        files: reported with the output.
+    """
+
+    name: str
+    lines: Sequence[str]
+    total: int
+    before: int = 0
+    note: str = ""
+    files: tuple[FileSeen, ...] = ()
+
+
+def page_output(
+    source: Source, context: ToolContext, *, first_line: int, max_lines: int | None
+) -> ToolOutput:
+    """Return one page of `source`, with where it is and how to read on.
+
+    Args:
+        source: what to show.
+        context: of the call.
+        first_line: from 1.
+        max_lines: at most so many, or None for as many as fit.
 
     Raises:
         ToolError: `first_line` is behind the last line.
     """
+    total = source.total
     if first_line > max(total, 1):
         raise ToolError(
-            f"{what} has {total:,} lines; `first_line` must be 1 to {max(total, 1):,}, "
-            f"found {first_line:,}"
+            f"`{source.name}` has {total:,} lines; `first_line` must be 1 to "
+            f"{max(total, 1)}, found {shown(first_line)}"
         )
+    page = numbered_page(
+        source.lines,
+        context,
+        first_line=first_line,
+        max_lines=max_lines,
+        before=source.before,
+    )
+    which = f"lines {page.first}-{page.last} of {total}"
+    if page.first == 1 and page.last == total:
+        which = f"all {total} lines" if total > 1 else "its only line"
+    rows = [f"{source.name}: {which}{source.note}", page.text]
+    if page.last < total:
+        left = total - page.last
+        rows.append(f"[{left} more lines; go on with first_line={page.last + 1}]")
+    return ToolOutput("\n".join(rows), files=source.files, paged=True)

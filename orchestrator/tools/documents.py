@@ -1,0 +1,163 @@
+"""Text of PDF, DOCX and HTML files, by the optional extra `documents`.
+
+The libraries are loaded when the first such file is read, never before.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from orchestrator.errors import ToolError
+
+__all__ = ["extract", "kind_of"]
+
+HOW_TO_INSTALL = "pip install 'orchestrator[documents]'"
+_SKIPPED_TAGS = [
+    "script",
+    "style",
+    "noscript",
+    "template",
+    "svg",
+    "head > *:not(title)",
+]
+_BLOCK_TAGS = frozenset(
+    re.findall(
+        r"\w+",
+        "address article aside blockquote br dd details div dl dt fieldset figcaption "
+        "figure footer form h1 h2 h3 h4 h5 h6 header hr li main nav ol option p pre "
+        "section summary table tbody tfoot thead title tr ul",
+    )
+)
+_HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
+_TIGHT_TAGS = frozenset({"br", "dd", "dt", "li", "option", "tr"})
+_CELLS = frozenset({"td", "th"})
+_BLANK_LINES = re.compile(r"\n{3,}")
+
+
+def kind_of(name: str, head: bytes) -> str:
+    """Return `pdf`, `docx`, `html`, or "" for everything else.
+
+    Args:
+        name: of the file.
+        head: its first bytes; they decide between a document and a misnamed file.
+    """
+    suffix = name.lower().rpartition(".")[2]
+    if head.startswith(b"%PDF-"):
+        return "pdf"
+    if suffix == "docx" and head.startswith(b"PK\x03\x04"):
+        return "docx"
+    if suffix in ("html", "htm", "xhtml"):
+        return "html"
+    return ""
+
+
+def extract(kind: str, data: bytes, decoded: str | None) -> str | None:
+    """Return the text of a document, or None where it is to be read as plain text.
+
+    Args:
+        kind: `pdf`, `docx` or `html`.
+        data: the whole file.
+        decoded: the file as text, for HTML.
+
+    Raises:
+        ToolError: the library is not installed, or the document cannot be read.
+    """
+    if kind == "html":
+        parser = _load("selectolax.lexbor")
+        return None if parser is None or decoded is None else _html(parser, decoded)
+    module = _load({"pdf": "pypdf", "docx": "docx"}[kind])
+    if module is None:
+        raise ToolError(
+            f"reading {kind.upper()} files needs an optional package that is not "
+            f"installed ({HOW_TO_INSTALL}); go on without this file and say so"
+        )
+    readers: dict[str, Callable[[Any, bytes], str]] = {"pdf": _pdf, "docx": _docx}
+    try:
+        return readers[kind](module, data)
+    except Exception as error:
+        # What these libraries raise on broken files has no common base.
+        raise ToolError(
+            f"this {kind.upper()} file cannot be read: {type(error).__name__}: "
+            f"{str(error)[:200]}"
+        ) from error
+
+
+def _load(name: str) -> Any:  # noqa: ANN401 - a module, or None
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+def _pdf(pypdf: Any, data: bytes) -> str:  # noqa: ANN401 - a module
+    reader = pypdf.PdfReader(io.BytesIO(data))
+    if reader.is_encrypted and not reader.decrypt(""):
+        raise ToolError("this PDF file is locked by a password")
+    pages = [
+        f"[page {number}]\n{(page.extract_text() or '').strip()}"
+        for number, page in enumerate(reader.pages, 1)
+    ]
+    if not any(page.partition("\n")[2] for page in pages):
+        raise ToolError(
+            f"this PDF file has {len(pages)} pages but no text; it may be a scan"
+        )
+    return "\n\n".join(pages) + "\n"
+
+
+def _docx(docx: Any, data: bytes) -> str:  # noqa: ANN401 - a module
+    document = docx.Document(io.BytesIO(data))
+    return "\n".join(_docx_lines(document)) + "\n"
+
+
+def _docx_lines(document: Any) -> Iterator[str]:  # noqa: ANN401 - a document
+    for block in document.iter_inner_content():
+        if hasattr(block, "rows"):
+            for row in block.rows:
+                cells = dict.fromkeys(cell.text.strip() for cell in row.cells)
+                yield " | ".join(cell.replace("\n", " ") for cell in cells)
+            continue
+        style = block.style.name if block.style is not None else ""
+        level = re.fullmatch(r"Heading (\d)", style or "")
+        yield ("#" * int(level[1]) + " " if level else "") + block.text
+
+
+def _html(parser: Any, text: str) -> str:  # noqa: ANN401 - a module
+    tree = parser.LexborHTMLParser(text)
+    for selector in _SKIPPED_TAGS:
+        for node in tree.css(selector):
+            node.decompose()
+    parts: list[str] = []
+    if tree.root is not None:
+        _collect(tree.root, parts)
+    lines = [
+        " ".join(line.split()).removesuffix(" |") for line in "".join(parts).split("\n")
+    ]
+    return _BLANK_LINES.sub("\n\n", "\n".join(lines)).strip() + "\n"
+
+
+def _collect(root: Any, parts: list[str]) -> None:  # noqa: ANN401 - a node
+    """Add the text below `root`; without recursion, since pages may nest deeply."""
+    todo: list[Any] = [root]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, str):
+            parts.append(node)
+            continue
+        tag = node.tag
+        if tag == "-text":
+            parts.append((node.text(deep=False) or "").replace("\n", " "))
+            continue
+        if tag == "pre":
+            parts.append(f"\n{node.text()}\n")
+            continue
+        if tag in _CELLS:
+            todo.append(" | ")
+        elif tag in _BLOCK_TAGS:
+            parts.append("\n" + _HEADINGS.get(tag, ""))
+            if tag not in _TIGHT_TAGS:
+                todo.append("\n")
+        todo.extend(reversed(list(node.iter(include_text=True))))

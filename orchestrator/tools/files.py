@@ -1,0 +1,206 @@
+"""`read_file` and `list_dir`: what is in the workspace, page by page."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from orchestrator.errors import ToolError
+from orchestrator.events import FileSeen
+from orchestrator.tools.base import Effects, ToolContext, ToolOutput
+from orchestrator.tools.decoding import decode, describe_binary, encoding_of
+from orchestrator.tools.documents import extract, kind_of
+from orchestrator.tools.pages import Source, page_output
+from orchestrator.tools.versions import (
+    MAX_KEPT_BYTES,
+    keep,
+    read_bytes,
+    read_window,
+)
+
+__all__ = ["ListDir", "ReadFile"]
+
+_HEAD_BYTES = 64 * 1024
+_WINDOW_CHARS = 1_000_000
+_MAX_DOCUMENT_BYTES = 50_000_000
+_MAX_ENTRIES = 500
+
+
+class ReadFileArgs(BaseModel):
+    """Arguments of `read_file`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    path: str = Field(min_length=1, description="Relative to the workspace.")
+    first_line: int = Field(default=1, ge=1)
+    max_lines: int | None = Field(
+        default=None, ge=1, description="Default: as many as fit one page."
+    )
+
+
+class ReadFile:
+    """Shows numbered lines of one file and keeps the version it showed."""
+
+    name: ClassVar[str] = "read_file"
+    description: ClassVar[str] = (
+        "Read a text file as `number<TAB>line`, a page at a time; the answer says how "
+        "to read on. PDF, DOCX and HTML come as text. Look with `grep` first: it finds "
+        "the lines worth reading. Quotes in findings must be copied from lines seen "
+        "here or in `grep`, without the number."
+    )
+    Args: ClassVar[type[BaseModel]] = ReadFileArgs
+    effects: ClassVar[Effects] = "reads"
+    timeout_s: ClassVar[float] = 60
+
+    def run(self, args: ReadFileArgs, context: ToolContext) -> ToolOutput:
+        """Return one page.
+
+        Raises:
+            OutsideWorkspace: the path leads out of the workspace or its scope.
+            ToolError: there is no such file, or it cannot be read.
+        """
+        path = context.workspace.resolve_file(args.path)
+        name = context.workspace.relative(path)
+        try:
+            size = path.stat().st_size
+            with path.open("rb") as file:
+                head = file.read(_HEAD_BYTES)
+        except OSError as error:
+            raise ToolError(f"cannot read `{name}`: {error.strerror}") from error
+        if not head:
+            return ToolOutput(f"`{name}` is empty.")
+        kind = kind_of(path.name, head)
+        if size > MAX_KEPT_BYTES and not (kind and size <= _MAX_DOCUMENT_BYTES):
+            return _big(path, name, head, args, context)
+        return _whole(path, name, kind, args, context)
+
+
+def _whole(
+    path: Path, name: str, kind: str, args: ReadFileArgs, context: ToolContext
+) -> ToolOutput:
+    data = read_bytes(path, name)
+    text, note = _text_of(data, kind)
+    if text is None:
+        return _binary(name, data, len(data))
+    version = keep(name, data, text, context)
+    files = (version.seen,) if version.seen.artifact else ()
+    source = Source(name, version.lines, len(version.lines), note=note, files=files)
+    return page_output(
+        source, context, first_line=args.first_line, max_lines=args.max_lines
+    )
+
+
+def _text_of(data: bytes, kind: str) -> tuple[str | None, str]:
+    """Return the text of a file, or None if it is binary, and a note for the head."""
+    if kind in ("pdf", "docx"):
+        return extract(kind, data, None), f", text of the {kind.upper()} file"
+    encoding = encoding_of(data)
+    text = decode(data)
+    if kind == "html" and text is not None:
+        extracted = extract(kind, data, text)
+        if extracted is not None:
+            return extracted, ", text of the HTML file"
+    plain = encoding in (None, "utf-8", "utf-8-sig")
+    return text, "" if plain else f", decoded from {encoding}"
+
+
+def _big(
+    path: Path, name: str, head: bytes, args: ReadFileArgs, context: ToolContext
+) -> ToolOutput:
+    encoding = encoding_of(head, is_whole=False)
+    size = path.stat().st_size
+    if encoding is None:
+        return _binary(name, head, size)
+    try:
+        window = read_window(
+            path,
+            encoding,
+            context,
+            first_line=args.first_line,
+            max_chars=_WINDOW_CHARS,
+        )
+    except OSError as error:
+        raise ToolError(f"cannot read `{name}`: {error.strerror}") from error
+    seen = FileSeen(name, window.sha256, "", window.total)
+    source = Source(
+        name,
+        window.lines,
+        window.total,
+        before=window.before,
+        note=f", {size:,} bytes",
+        files=(seen,),
+    )
+    return page_output(
+        source, context, first_line=args.first_line, max_lines=args.max_lines
+    )
+
+
+def _binary(name: str, head: bytes, size: int) -> ToolOutput:
+    what = describe_binary(head, size)
+    return ToolOutput(f"`{name}` is {what}; it cannot be shown as text.")
+
+
+class ListDirArgs(BaseModel):
+    """Arguments of `list_dir`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    path: str = Field(default=".", description="A folder.")
+
+
+class ListDir:
+    """Shows the entries of one folder."""
+
+    name: ClassVar[str] = "list_dir"
+    description: ClassVar[str] = (
+        "List one folder: its folders (`name/`) and its files with their sizes."
+    )
+    Args: ClassVar[type[BaseModel]] = ListDirArgs
+    effects: ClassVar[Effects] = "reads"
+    timeout_s: ClassVar[float] = 30
+
+    def run(self, args: ListDirArgs, context: ToolContext) -> ToolOutput:
+        """Return the entries, sorted, folders first.
+
+        Raises:
+            OutsideWorkspace: the path leads out of the workspace or its scope.
+            ToolError: there is no such folder.
+        """
+        workspace = context.workspace
+        path = workspace.resolve(args.path or ".")
+        name = workspace.relative(path)
+        if path.is_file():
+            raise ToolError(f"`{name}` is a file; use `read_file`")
+        folders: list[str] = []
+        files: list[str] = []
+        try:
+            with os.scandir(path) as entries:
+                for entry in entries:
+                    if workspace.allows(workspace.relative(path / entry.name)):
+                        (folders if _is_folder(entry) else files).append(_row(entry))
+        except OSError as error:
+            raise ToolError(f"cannot list `{name}`: {error.strerror}") from error
+        rows = sorted(folders) + sorted(files)
+        head = f"{name}: {len(folders)} folders, {len(files)} files"
+        if len(rows) > _MAX_ENTRIES:
+            left = len(rows) - _MAX_ENTRIES
+            rows = [*rows[:_MAX_ENTRIES], f"[{left:,} more; narrow with `glob`]"]
+        return ToolOutput("\n".join([head, *rows]))
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    return entry.is_dir(follow_symlinks=False)
+
+
+def _row(entry: os.DirEntry[str]) -> str:
+    name = entry.name.replace("\n", "\ufffd")
+    if entry.is_symlink():
+        return f"{name} (link)"
+    if _is_folder(entry):
+        return f"{name}/"
+    if not entry.is_file(follow_symlinks=False):
+        return f"{name} (no ordinary file)"
+    return f"{name} ({entry.stat(follow_symlinks=False).st_size:,} bytes)"
