@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-__all__ = ["AgentLimits", "Amount", "Count", "Limits"]
+__all__ = ["AgentLimits", "Amount", "Count", "Limits", "NotBool"]
 
 
 def _refuse_bool(value: object) -> object:
@@ -17,8 +17,9 @@ def _refuse_bool(value: object) -> object:
     return value
 
 
-Amount = Annotated[float, BeforeValidator(_refuse_bool)]
-Count = Annotated[int, BeforeValidator(_refuse_bool)]
+NotBool = BeforeValidator(_refuse_bool)
+Amount = Annotated[float, NotBool]
+Count = Annotated[int, NotBool]
 
 _CONFIG = ConfigDict(
     extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
@@ -33,11 +34,11 @@ class AgentLimits(BaseModel):
 
     model_config = _CONFIG
 
-    usd: Annotated[Amount, Field(gt=0)] | None = None
-    tokens: Annotated[Count, Field(ge=1000)] | None = None
-    minutes: Annotated[Amount, Field(gt=0)] | None = None
-    turns: Annotated[Count, Field(ge=1)] | None = None
-    max_output_tokens: Annotated[Count, Field(ge=256)] | None = None
+    usd: Annotated[float, Field(gt=0), NotBool] | None = None
+    tokens: Annotated[int, Field(ge=1000), NotBool] | None = None
+    minutes: Annotated[float, Field(gt=0), NotBool] | None = None
+    turns: Annotated[int, Field(ge=1), NotBool] | None = None
+    max_output_tokens: Annotated[int, Field(ge=256), NotBool] | None = None
 
     def narrowed(self, other: AgentLimits) -> AgentLimits:
         """Return the smaller of both, field by field."""

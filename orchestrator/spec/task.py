@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from orchestrator.spec.limits import Amount, Count, Limits
+from orchestrator.spec.limits import Amount, Count, Limits, NotBool
 
 __all__ = [
     "ContextPolicy",
@@ -83,7 +83,7 @@ class ContextPolicy(_Part):
 
     preset: Literal["long", "short", "dialogue"] = "long"
     policy: Literal["ladder", "window", "budget"] = "ladder"
-    window_tokens: Annotated[Count, Field(ge=4000)] | None = None
+    window_tokens: Annotated[int, Field(ge=4000), NotBool] | None = None
     soft: Amount = Field(default=0.60, gt=0, lt=1)
     hard: Amount = Field(default=0.75, gt=0, lt=1)
     clip_tokens: Count = Field(default=4000, ge=200)
@@ -99,7 +99,7 @@ class ContextPolicy(_Part):
     reminder_turns: Count = Field(default=5, ge=1)
     reminder_tokens: Count = Field(default=150, ge=20)
     last_steps: Count = Field(default=20, ge=1)
-    every_turns: Annotated[Count, Field(ge=1)] | None = None
+    every_turns: Annotated[int, Field(ge=1), NotBool] | None = None
     judge: str | None = None
     shares: Shares = Shares()
 
