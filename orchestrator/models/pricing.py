@@ -1,0 +1,165 @@
+"""What calls cost: prices from the kept table of `genai-prices`, computed here.
+
+The library takes 0.2 s to import, so it is imported when a price is first asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from functools import lru_cache
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from orchestrator.models.base import Usage
+
+if TYPE_CHECKING:
+    from genai_prices.types import ModelInfo, Provider
+
+__all__ = ["Price", "Rates", "price_of"]
+
+PROVIDER = "anthropic"
+OFFLINE = "offline"
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Dollars per million tokens, for prompts of more than `over_tokens` tokens.
+
+    The whole prompt decides, cached or not, and then all tokens of the call have
+    these rates.
+    """
+
+    input: float
+    output: float
+    cache_write_5m: float
+    cache_write_1h: float
+    cache_read: float
+    over_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Price of one model.
+
+    Attributes:
+        model: id in the table.
+        bands: cheapest prompt first; the first starts at 0 tokens.
+        source: where the rates are from.
+        date: newest date that the table names, as YYYY-MM-DD, or "".
+    """
+
+    model: str
+    bands: tuple[Rates, ...]
+    source: str
+    date: str = ""
+
+    def usd(self, usage: Usage) -> float:
+        """Return the dollars of one call; each class of token counts once."""
+        rates = self._rates(usage.context_tokens)
+        return (
+            usage.input_tokens * rates.input
+            + usage.cache_write_5m_tokens * rates.cache_write_5m
+            + usage.cache_write_1h_tokens * rates.cache_write_1h
+            + usage.cache_read_tokens * rates.cache_read
+            + usage.output_tokens * rates.output
+        ) / 1e6
+
+    def upper_bound(self, input_tokens: int, max_output_tokens: int) -> float:
+        """Return the most that a call can cost, in dollars, before it is made.
+
+        All input counts as written to the five-minute cache, which costs most of what
+        we ask for; all of the output limit is used.
+        """
+        rates = self._rates(input_tokens)
+        dearest = max(rates.input, rates.cache_write_5m)
+        return (input_tokens * dearest + max_output_tokens * rates.output) / 1e6
+
+    def _rates(self, context_tokens: int) -> Rates:
+        fitting = [each for each in self.bands if context_tokens > each.over_tokens]
+        return fitting[-1] if fitting else self.bands[0]
+
+
+def price_of(model: str, table: Mapping[str, Price] | None = None) -> Price | None:
+    """Return the price of `model`, or None where nobody told one.
+
+    Args:
+        model: bare id.
+        table: own prices by bare id; they win over the kept ones.
+    """
+    own = (table or {}).get(model)
+    if own is not None:
+        return own
+    if model == OFFLINE:
+        return Price(OFFLINE, (Rates(0, 0, 0, 0, 0),), source="costs nothing")
+    return _kept_price(model, datetime.now(UTC).date())
+
+
+@lru_cache(maxsize=256)
+def _kept_price(model: str, day: date) -> Price | None:
+    from genai_prices import data_snapshot  # noqa: PLC0415 - takes 0.2 s
+
+    snapshot = data_snapshot.get_snapshot()
+    try:
+        provider, info = snapshot.find_provider_model(model, None, PROVIDER, None)
+    except LookupError:
+        return None
+    at = datetime(day.year, day.month, day.day, 12, tzinfo=UTC)
+    told = info.get_prices(at)
+    bands = tuple(_rates(told, start) for start in _starts(told))
+    if not (bands[0].input and bands[0].output):
+        return None
+    return Price(
+        model=info.id,
+        bands=bands,
+        source=f"genai-prices {version('genai-prices')}",
+        date=_newest_date(provider, day),
+    )
+
+
+def _starts(told: object) -> list[int]:
+    """Return the prompt sizes at which a band starts, 0 first."""
+    starts = {0}
+    for value in vars(told).values():
+        starts.update(tier.start for tier in getattr(value, "tiers", ()))
+    return sorted(starts)
+
+
+def _rates(told: Any, start: int) -> Rates:  # noqa: ANN401 - the library's own names
+    def rate(name: str, default: float) -> float:
+        value = getattr(told, name, None)
+        if value is None:
+            return default
+        price = getattr(value, "base", value)
+        for tier in getattr(value, "tiers", ()):
+            if start >= tier.start:
+                price = tier.price
+        return float(price)
+
+    plain = rate("input_mtok", 0.0)
+    return Rates(
+        input=plain,
+        output=rate("output_mtok", 0.0),
+        # Where the table is silent: the multiples that all models have had.
+        cache_write_5m=rate("cache_write_mtok", 1.25 * plain),
+        cache_write_1h=rate("cache_write_1h_mtok", 2.0 * plain),
+        cache_read=rate("cache_read_mtok", plain),
+        over_tokens=start,
+    )
+
+
+def _newest_date(provider: Provider, day: date) -> str:
+    dates = [
+        begin
+        for info in provider.models
+        for begin in _dates(info)
+        if begin is not None and begin <= day
+    ]
+    return max(dates).isoformat() if dates else ""
+
+
+def _dates(info: ModelInfo) -> list[date | None]:
+    prices = info.prices if isinstance(info.prices, list) else []
+    conditions = [*prices, *(info.price_variants or ())]
+    return [getattr(each.constraint, "start_date", None) for each in conditions]
