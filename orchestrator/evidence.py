@@ -6,7 +6,7 @@ A quote that is found shows that the words stand there, not that the claim is tr
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -35,7 +35,7 @@ NEAR_LINES = 3
 MAX_ITEMS_OF_A_RANGE = 20
 
 _LINES = re.compile(
-    r"(?P<target>.+?)(?::|:|#(?=L))L?(?P<first>\d{1,9})"
+    r"(?P<target>.+?)(?::|\uff1a|#(?=L))L?(?P<first>\d{1,9})"
     r"(?:\s?[-–—~]\s?L?(?P<last>\d{1,9}))?",
     re.DOTALL,
 )
@@ -52,7 +52,7 @@ _PREFIXES = (
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _BRACKET = re.compile(r"\[((?:[^\[\]\n]++|\[[^\[\]\n]*+\])++)\]")
-_SEPARATOR = re.compile(r"\s*[,;,;、]\s*")
+_SEPARATOR = re.compile(r"\s*[,;\uff0c\uff1b、]\s*")
 _FINDING = re.compile(r"(a[1-9]\d{0,5})#(\d{1,6})(?:-#?(\d{1,6}))?")
 _MORE_LINES = re.compile(r"L?(\d{1,9})(?:[-–—]L?(\d{1,9}))?")
 _EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}$")
@@ -227,10 +227,19 @@ class FoldedText:
         self, quote: str, near: tuple[int, int] | None
     ) -> Found | None:
         wanted = [line for line in map(fold, split_lines(quote)) if line]
-        places = [
-            Found(self._numbers[index], self._numbers[index + len(wanted) - 1])
+        size = len(wanted)
+        hits = [
+            index
             for index, line in enumerate(self._lines)
-            if line == wanted[0] and self._lines[index : index + len(wanted)] == wanted
+            if line == wanted[0]
+            and (size == 1 or self._lines[index : index + size] == wanted)
+        ]
+        if near is not None:
+            after = bisect_left(hits, bisect_left(self._numbers, near[0]))
+            hits = hits[max(after - 1, 0) : after + 1]
+        places = [
+            Found(self._numbers[index], self._numbers[index + size - 1])
+            for index in hits[:2]
         ]
         if near is None:
             return places[0] if places else None

@@ -60,7 +60,7 @@ KEY = 1
         ),
         pytest.param("https://x.org/p", Source("https://x.org/p"), id="address"),
         pytest.param("文档/部署 手册.md:5", Source("文档/部署 手册.md", 5, 5), id="zh"),
-        pytest.param("说明.md:5-6", Source("说明.md", 5, 6), id="wide colon"),
+        pytest.param("说明.md\uff1a5-6", Source("说明.md", 5, 6), id="wide colon"),
         pytest.param("art_0123456789ab:3", Source("art_0123456789ab", 3, 3), id="art"),
         pytest.param("a:b-c:d.txt:9", Source("a:b-c:d.txt", 9, 9), id="odd name"),
         pytest.param("2026-11-29.md", Source("2026-11-29.md"), id="date"),
@@ -141,10 +141,14 @@ def test_a_quote_that_covers_the_lines_given_is_near() -> None:
 
 
 def test_chinese_lines_are_joined_without_a_space() -> None:
-    text = "退款需要在七天之内提出申请,\n  并且附上原始的订单号码和收据。\n"
+    text = "退款需要在七天之内提出申请\uff0c\n  并且附上原始的订单号码和收据。\n"
 
-    assert find_quote("七天之内提出申请,并且附上原始的订单号码", text) == Found(1, 2)
-    assert find_quote("七天之内提出申请, 并且附上原始的订单号码", text) == Found(1, 2)
+    assert find_quote("七天之内提出申请\uff0c并且附上原始的订单号码", text) == Found(
+        1, 2
+    )
+    assert find_quote("七天之内提出申请\uff0c 并且附上原始的订单号码", text) == Found(
+        1, 2
+    )
 
 
 @pytest.mark.parametrize(
@@ -232,7 +236,9 @@ def test_lines_are_counted_as_editors_do() -> None:
         ),
         pytest.param("在[文档/手册.md:3]中", [("文档/手册.md", 3, 3)], id="Chinese"),
         pytest.param(
-            "[手册.md:3、b.md:4]", [("手册.md", 3, 3), ("b.md", 4, 4)], id="、"
+            "[手册.md:3、b.md:4\uff0cc.md:5]",
+            [("手册.md", 3, 3), ("b.md", 4, 4), ("c.md", 5, 5)],
+            id="、",
         ),
         pytest.param("[Makefile:3]", [("Makefile", 3, 3)], id="no extension"),
         pytest.param("[.env:3]", [(".env", 3, 3)], id="dot file"),
