@@ -9,6 +9,7 @@ __all__ = [
     "LIMIT_KEYS",
     "OUR_TOOLS",
     "PLANNED_TOOLS",
+    "SAME_KEYS",
 ]
 
 OUR_TOOLS = frozenset(
@@ -88,3 +89,12 @@ LIMIT_KEYS: dict[str, str] = {
     "maxBudgetUsd": "usd",
 }
 """Keys that limit an agent, ours first, and the limit each one is."""
+
+SAME_KEYS: dict[str, str] = {
+    "allowed-tools": "tools",
+    "allowedTools": "tools",
+    "allowed_tools": "tools",
+    "disallowed-tools": "disallowedTools",
+    "disallowed_tools": "disallowedTools",
+}
+"""Other spellings of our keys."""

@@ -21,7 +21,13 @@ from orchestrator.spec.document import Document, dump, parse, parse_value, read_
 from orchestrator.spec.not_yet import not_yet
 from orchestrator.spec.task import Task
 
-__all__ = ["dump_task", "legal_name", "load_task", "task_from_objective"]
+__all__ = [
+    "dump_task",
+    "legal_name",
+    "load_task",
+    "resolve_task",
+    "task_from_objective",
+]
 
 MAX_NAME_CHARS = 48
 NAME_WORDS = 6
@@ -73,6 +79,19 @@ def task_from_objective(
     name = legal_name(" ".join(text.split()[:NAME_WORDS]))
     data = {"name": name, "objective": text, "workspace": str(workspace.absolute())}
     return _resolve(_Source(Document(data), overrides), Path.cwd())
+
+
+def resolve_task(task: Task) -> Task:
+    """Return a task that was made in Python, checked and resolved like a file.
+
+    A relative workspace counts from the working directory.
+
+    Raises:
+        SpecError: a field is wrong, or asks for what is not there yet.
+    """
+    data = task.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    data["workspace"] = str(task.workspace.absolute())
+    return _resolve(_Source(Document(data), {}), Path.cwd())
 
 
 def dump_task(task: Task, *, redact: Callable[[str], str] | None = None) -> str:

@@ -20,6 +20,7 @@ from orchestrator.spec.foreign import (
     LIMIT_KEYS,
     OUR_TOOLS,
     PLANNED_TOOLS,
+    SAME_KEYS,
 )
 from orchestrator.spec.limits import AgentLimits
 from orchestrator.spec.profile import Profile
@@ -128,7 +129,20 @@ class _Reader:
         line = self.document.line_of(where)
         return SpecError(message, self.document.file, line, field)
 
+    def _rename(self) -> None:
+        """Take keys that others write for ours under our own name."""
+        for theirs, ours in SAME_KEYS.items():
+            if theirs not in self.data:
+                continue
+            if ours in self.data:
+                raise self.error(f"means the same as `{ours}`; keep one", theirs)
+            self.data[ours] = self.data.pop(theirs)
+            for where, line in list(self.document.lines.items()):
+                if where[:1] == (theirs,):
+                    self.document.lines[(ours, *where[1:])] = line
+
     def settings(self, stem: str) -> dict[str, Any]:
+        self._rename()
         self._check_keys()
         settings: dict[str, Any] = {
             "name": self._text("name") or stem,
@@ -164,7 +178,7 @@ class _Reader:
             if close:
                 raise self.error(f"unknown key; did you mean `{close}`?", key)
             if re.search(
-                r"max|limit|timeout|budget|allow|deny|tool", key, re.IGNORECASE
+                r"max|limit|timeout|budget|allow|den[iy]|tool", key, re.IGNORECASE
             ):
                 raise self.error(
                     "unknown key that looks like a limit; write limits as "

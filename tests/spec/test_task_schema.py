@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from orchestrator.cli.starter import STARTER
+from orchestrator.spec.task_schema import task_schema
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        pytest.param({"objective": "x"}, id="shortest"),
+        pytest.param(
+            {"objective": "x", "model": "a", "effort": "low"}, id="short forms"
+        ),
+        pytest.param(
+            {"objective": "x", "model": {"lead": "a"}, "effort": {"lead": "max"}},
+            id="roles",
+        ),
+        pytest.param({"objective": "x", "limits": {"usd": 1}}, id="limits"),
+        pytest.param(
+            {"objective": "x", "deliverable": {"format": "json", "schema": {}}},
+            id="schema",
+        ),
+        pytest.param(
+            {"objective": "x", "allow": ["write", {"shell": "ask"}]}, id="allow"
+        ),
+        pytest.param(yaml.safe_load(STARTER), id="starter"),
+    ],
+)
+def test_the_schema_accepts_what_the_loader_accepts(task: dict[str, Any]) -> None:
+    jsonschema.validate(task, task_schema())
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        {},
+        {"objective": "x", "limit": {}},
+        {"objective": "x", "model": 5},
+        {"objective": "x", "effort": "hgh"},
+        {"objective": "x", "limits": {"usd": 0}},
+        {"objective": "x", "context_policy": {"window_tokens": 5}},
+    ],
+)
+def test_the_schema_refuses_what_the_loader_refuses(task: dict[str, Any]) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(task, task_schema())
+
+
+def test_the_schema_is_itself_valid_and_explains_the_fields() -> None:
+    schema = task_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert "what is wanted" in schema["properties"]["objective"]["description"].lower()

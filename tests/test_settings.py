@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import SpecError
+from orchestrator.settings import (
+    Settings,
+    choose_models,
+    credential_source,
+    has_credentials,
+)
+from orchestrator.spec.task import Task
+
+
+def task(model: object = None) -> Task:
+    return Task.model_validate({"objective": "x", "model": model})
+
+
+def test_the_environment_overrides_settings() -> None:
+    settings = Settings.load(
+        {
+            "ORCHESTRATE_LEAD_MODEL": "big",
+            "ORCHESTRATE_SUBAGENT_MODEL": " ",
+            "ORCHESTRATE_RUNS_DIR": "/data/runs",
+        }
+    )
+    assert settings.lead_model == "big"
+    assert settings.subagent_model == "claude-haiku-5-5"
+    assert settings.runs_dir == Path("/data/runs")
+
+
+class TestCredentials:
+    @pytest.mark.parametrize(
+        "env",
+        [
+            {"ANTHROPIC_API_KEY": "k"},
+            {"ANTHROPIC_AUTH_TOKEN": "t"},
+            {"ANTHROPIC_PROFILE": "work"},
+            {
+                "ANTHROPIC_FEDERATION_RULE_ID": "r",
+                "ANTHROPIC_ORGANIZATION_ID": "o",
+                "ANTHROPIC_IDENTITY_TOKEN_FILE": "f",
+            },
+        ],
+        ids=lambda env: next(iter(env)),
+    )
+    def test_found_in_the_environment(
+        self, tmp_path: Path, env: dict[str, str]
+    ) -> None:
+        assert has_credentials({"HOME": str(tmp_path), **env})
+
+    def test_none_found(self, tmp_path: Path) -> None:
+        assert not has_credentials({"HOME": str(tmp_path), "ANTHROPIC_API_KEY": " "})
+
+    @pytest.mark.parametrize("name", ["default", "work"])
+    def test_found_as_a_profile_on_disk(self, tmp_path: Path, name: str) -> None:
+        configs = tmp_path / ".config/anthropic/configs"
+        configs.mkdir(parents=True)
+        (configs / f"{name}.json").write_text("{}")
+        env = {"HOME": str(tmp_path)}
+        assert has_credentials(env) == (name == "default")
+        (configs.parent / "active_config").write_text(f"{name}\n")
+        assert name in credential_source(env)
+
+    def test_the_config_folder_can_be_elsewhere(self, tmp_path: Path) -> None:
+        (tmp_path / "configs").mkdir()
+        (tmp_path / "configs/default.json").write_text("{}")
+        assert has_credentials({"ANTHROPIC_CONFIG_DIR": str(tmp_path)})
+
+    def test_the_value_is_never_named(self) -> None:
+        assert "k-123" not in credential_source({"ANTHROPIC_API_KEY": "k-123"})
+
+
+class TestChooseModels:
+    def test_credentials_without_a_model_give_the_defaults(self) -> None:
+        chosen = choose_models(task(), Settings(), True)
+        assert (chosen.lead, chosen.subagents) == (
+            "claude-sonnet-5-5",
+            "claude-haiku-5-5",
+        )
+        assert "credentials were found" in chosen.reason
+
+    def test_neither_gives_offline_and_says_why(self) -> None:
+        chosen = choose_models(task(), Settings(), False)
+        assert chosen.lead == chosen.subagents == "offline"
+        assert "no credentials" in chosen.reason
+        assert "\n" not in chosen.reason
+
+    @pytest.mark.parametrize(
+        ("model", "lead", "subagents"),
+        [
+            ("anthropic:claude-opus-5-5", "claude-opus-5-5", "claude-opus-5-5"),
+            ("qwen3:8b", "qwen3:8b", "qwen3:8b"),
+            ("offline", "offline", "offline"),
+            ({"lead": "a"}, "a", "claude-haiku-5-5"),
+            ({"subagents": "b"}, "claude-sonnet-5-5", "b"),
+            ({"lead": "offline"}, "offline", "offline"),
+            ({"lead": "a", "subagents": "offline"}, "a", "offline"),
+        ],
+    )
+    def test_the_task_decides(self, model: object, lead: str, subagents: str) -> None:
+        chosen = choose_models(task(model), Settings(), True)
+        assert (chosen.lead, chosen.subagents) == (lead, subagents)
+
+    def test_a_model_without_a_key_says_how_to_set_one(self) -> None:
+        with pytest.raises(SpecError) as caught:
+            choose_models(task("claude-opus-5-5"), Settings(), False)
+        assert "ANTHROPIC_API_KEY" in str(caught.value)
+        assert "offline" in str(caught.value)
+
+    def test_offline_needs_no_key(self) -> None:
+        assert choose_models(task("offline"), Settings(), False).lead == "offline"
+
+    def test_a_blank_model_is_refused(self) -> None:
+        with pytest.raises(SpecError, match="is empty"):
+            choose_models(task(" "), Settings(), True)
+
+
+def test_settings_load_neither_the_sdk_nor_pydantic() -> None:
+    code = (
+        "import sys, orchestrator.settings;"
+        "sys.exit(bool({'anthropic', 'pydantic', 'yaml'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
