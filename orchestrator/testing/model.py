@@ -1,0 +1,215 @@
+"""A model that says what a test tells it to, and checks what it is sent."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final, NoReturn
+
+import anyio
+import anyio.lowlevel
+import orjson
+
+from orchestrator.errors import ModelError
+from orchestrator.messages import Block, Message
+from orchestrator.models.base import ModelRequest, OnRetry, Reply, Usage
+from orchestrator.models.shape import shape_problem
+from orchestrator.testing.steps import (
+    BROKEN,
+    Hangs,
+    Says,
+    Script,
+    as_says,
+    called,
+    first_text,
+    step_at,
+)
+
+__all__ = ["ScriptedModel"]
+
+Answer = Reply | str | Block | Sequence[Block] | Says
+_THINKING: Final = ("thinking", "redacted_thinking")
+
+
+class ScriptedModel:
+    """A model that says what a test tells it to, and checks what it is sent.
+
+    A request that the service would refuse fails the test with an `AssertionError`.
+
+    Attributes:
+        requests: copies of all requests so far, in order of arrival.
+        cancelled: number of calls that ended because the caller gave up.
+        is_closed: whether `aclose` was called.
+    """
+
+    def __init__(self, script: Script) -> None:
+        """Play `script`: a list, one step for each request, or a function of it."""
+        self._script = script
+        self._numbers = itertools.count(1)
+        self._issued: dict[str, list[Block]] = {}
+        self.requests: list[ModelRequest] = []
+        self.cancelled = 0
+        self.is_closed = False
+
+    async def complete(self, request: ModelRequest, *, on_retry: OnRetry) -> Reply:  # noqa: ARG002 - the port's
+        """Return the next reply of the script.
+
+        Raises:
+            ModelError: the script says so.
+            AssertionError: the service would refuse the request, or the script is over.
+        """
+        self._check(request)
+        self.requests.append(copy.deepcopy(request))
+        place = len(self.requests) - 1
+        try:
+            await anyio.lowlevel.checkpoint()
+            if callable(self._script):
+                step = await called(self._script, request)
+            else:
+                step = step_at(self._script, place, first_text(request))
+            if isinstance(step, Hangs):
+                await _never()
+        except anyio.get_cancelled_exc_class():
+            self.cancelled += 1
+            raise
+        if isinstance(step, ModelError):
+            raise step
+        answer = self._answer(step, request)
+        thoughts = [block for block in answer.content if block["type"] in _THINKING]
+        for block in answer.content:
+            if block["type"] == "tool_use":
+                self._issued[block["id"]] = copy.deepcopy(thoughts)
+        return answer
+
+    async def aclose(self) -> None:
+        """Note that the model was closed."""
+        self.is_closed = True
+
+    def requests_of(self, needle: str) -> list[ModelRequest]:
+        """Return the requests of the conversations whose first text holds `needle`."""
+        return [each for each in self.requests if needle in first_text(each)]
+
+    def _answer(self, step: Answer, request: ModelRequest) -> Reply:
+        if isinstance(step, Reply):
+            content, broken = self._with_ids(step.content, request)
+            return replace(
+                step, content=content, broken_calls={**step.broken_calls, **broken}
+            )
+        says = as_says(step)
+        content, broken = self._with_ids(says.parts, request)
+        calls = [block["id"] for block in content if block["type"] == "tool_use"]
+        is_cut = says.is_cut or says.stop_reason == "max_tokens"
+        ends_in_call = bool(content) and content[-1]["type"] == "tool_use"
+        default = "max_tokens" if is_cut else "tool_use" if calls else "end_turn"
+        return Reply(
+            content=content,
+            stop_reason=says.stop_reason or default,
+            usage=says.usage or _counted(request, content),
+            model=request.model,
+            message_id=f"msg_{len(self.requests):04d}",
+            cut_calls=frozenset(calls[-1:] if is_cut and ends_in_call else ()),
+            broken_calls=broken,
+            stop_details=says.stop_details,
+        )
+
+    def _with_ids(
+        self, parts: Sequence[Block], request: ModelRequest
+    ) -> tuple[list[Block], dict[str, str]]:
+        known = {
+            block.get("id")
+            for message in request.messages
+            for block in _blocks(message)
+            if block.get("type") == "tool_use"
+        }
+        content: list[Block] = []
+        broken: dict[str, str] = {}
+        for part in parts:
+            block = copy.deepcopy(part)
+            text = block.pop(BROKEN, None)
+            if block.get("type") == "tool_use" and not block["id"]:
+                names = (f"toolu_{number:04d}" for number in self._numbers)
+                block["id"] = next(name for name in names if name not in known)
+            if text is not None:
+                broken[block["id"]] = text
+            content.append(block)
+        return content, broken
+
+    def _check(self, request: ModelRequest) -> None:
+        problem = shape_problem(_body_of(request))
+        assert not problem, problem  # noqa: S101 - this is a test's own failure
+        if request.body:
+            problem = _body_problem(request)
+            assert not problem, problem  # noqa: S101
+        problem = self._thinking_problem(request.messages)
+        assert not problem, problem  # noqa: S101
+
+    def _thinking_problem(self, messages: Sequence[Message]) -> str:
+        """Blocks go back as they came; older ones may go, a whole turn at once."""
+        turns = [m for m in messages if m["role"] == "assistant"]
+        for place, turn in enumerate(turns):
+            blocks = list(_blocks(turn))
+            calls = [b["id"] for b in blocks if b["type"] == "tool_use"]
+            issued = next((self._issued[c] for c in calls if c in self._issued), None)
+            sent = [_plain(b) for b in blocks if b["type"] in _THINKING]
+            is_newest = place == len(turns) - 1
+            if issued is not None and sent != issued and (sent or is_newest):
+                return (
+                    "`thinking` blocks in an assistant message cannot be modified: sent"
+                    f" {sent}, they were {issued}"
+                )
+        return ""
+
+
+async def _never() -> NoReturn:
+    while True:
+        await anyio.sleep_forever()
+
+
+def _counted(request: ModelRequest, content: list[Block]) -> Usage:
+    """Return a usage that grows with what is sent, four bytes a token."""
+    sent = len(request.body) or len(orjson.dumps(_body_of(request)))
+    return Usage(
+        input_tokens=sent // 4 + 1, output_tokens=len(orjson.dumps(content)) // 4 + 1
+    )
+
+
+def _body_of(request: ModelRequest) -> dict[str, Any]:
+    return {
+        "system": request.system,
+        "tools": request.tools,
+        "messages": request.messages,
+        "max_tokens": request.max_output_tokens,
+    }
+
+
+def _body_problem(request: ModelRequest) -> str:
+    """Return what is wrong with the bytes, or how they differ from the request."""
+    body = orjson.loads(request.body)
+    if problem := shape_problem(body):
+        return problem
+    expected = {
+        **_body_of(request),
+        "model": request.model,
+        "stream": True,
+    }
+    for name, value in expected.items():
+        if _plain(body.get(name) or []) != _plain(value or []):
+            return f"`body` and the request differ in `{name}`"
+    return ""
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return the JSON value without cache marks."""
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items() if k != "cache_control"}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return value
+
+
+def _blocks(message: Message) -> Iterator[Block]:
+    content = message["content"]
+    if isinstance(content, list):
+        yield from content
