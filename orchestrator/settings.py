@@ -180,8 +180,9 @@ def _defaults(settings: Settings, *, has_credentials: bool) -> ModelsChosen:
             "set ANTHROPIC_API_KEY to use a language model"
         )
         return ModelsChosen(OFFLINE, OFFLINE, _reason(OFFLINE, OFFLINE, why))
-    lead, subagents = bare_model(settings.lead_model), bare_model(
-        settings.subagent_model
+    lead, subagents = (
+        bare_model(settings.lead_model),
+        bare_model(settings.subagent_model),
     )
     why = "the defaults: the task names no model, and credentials were found"
     return ModelsChosen(lead, subagents, _reason(lead, subagents, why))

@@ -11,12 +11,14 @@ from orchestrator.cli.output import dollars, safe
 from orchestrator.cli.profile_table import profile_lines, profile_row
 from orchestrator.cli.tool_table import definition_tokens
 from orchestrator.context.tokens import estimate
+from orchestrator.errors import SpecError
 from orchestrator.models.base import Usage
+from orchestrator.models.choose import bare_id
 from orchestrator.models.pricing import price_of
-from orchestrator.settings import Settings, has_credentials
-from orchestrator.spec.loader import dump_task, load_task
+from orchestrator.runtime.prepare import Prepared, prepare
+from orchestrator.settings import Settings
+from orchestrator.spec.loader import blame, dump_task, load_task
 from orchestrator.spec.profiles import LEAD, allowed_tools
-from orchestrator.spec.resolve import Prepared, UsdLimit, prepare, usd_limit
 
 __all__ = ["check_lines", "check_task"]
 
@@ -30,19 +32,23 @@ def check_task(
         SpecError: anything about it is wrong.
     """
     task = load_task(path, overrides)
-    prepared = prepare(
-        task,
-        task_folder=path.absolute().parent,
-        cwd=cwd,
-        settings=Settings.load(env),
-        has_credentials=has_credentials(env),
-    )
-    limit = usd_limit(prepared, lambda model: price_of(model) is not None)
+    try:
+        prepared = prepare(
+            task,
+            settings=Settings.load(env),
+            env=env,
+            price_of=price_of,
+            task_folder=path.absolute().parent,
+            cwd=cwd,
+        )
+        models = _models(prepared)
+    except SpecError as error:
+        raise blame(error, path, overrides) from error
     expected = estimate_run(
         prepared,
         count=estimate,
         tool_tokens=lambda name: definition_tokens(
-            allowed_tools(prepared.discovery.profiles[name], is_lead=name == LEAD)
+            allowed_tools(prepared.found.profiles[name], is_lead=name == LEAD)
         ),
         usd_of=_usd,
     )
@@ -54,18 +60,28 @@ def check_task(
             "subagents": prepared.models.subagents,
             "reason": prepared.models.reason,
         },
-        "profiles": _profiles(prepared),
+        "profiles": _profiles(prepared, models),
         "prompts": {
             name: str(file) for name, file in sorted(prepared.book.shadowing().items())
         },
         "context": [file.path for file in prepared.context_files],
-        "estimate": _estimate(expected, limit, task.limits.tokens),
+        "estimate": _estimate(expected, prepared),
         "notices": [
-            *prepared.selection.notices,
-            *([limit.notice] if limit.notice else []),
-            *(f"not used: {problem}" for problem in prepared.discovery.problems),
+            *(each for each in prepared.notices if each != prepared.models.reason),
+            *(f"not used: {problem}" for problem in prepared.found.problems),
         ],
     }
+
+
+def _models(prepared: Prepared) -> dict[str, str]:
+    """Return the model of the lead and of each profile, by name."""
+    chosen, profiles = prepared.models, prepared.profiles
+    models = {LEAD: chosen.of_profile(profiles.lead.model, lead=True)}
+    for name, profile in profiles.subagents.items():
+        models[name] = chosen.of_profile(profile.model)
+    for model in models.values():
+        bare_id(model)
+    return models
 
 
 def _usd(model: str, usage: Usage) -> float | None:
@@ -73,24 +89,20 @@ def _usd(model: str, usage: Usage) -> float | None:
     return None if price is None else price.usd(usage)
 
 
-def _profiles(prepared: Prepared) -> list[dict[str, Any]]:
-    chosen = prepared.models_by_agent()
-    rows = [
-        profile_row(prepared.selection.lead),
-        *map(profile_row, prepared.selection.subagents.values()),
-    ]
-    return [{**row, "model": chosen[row["name"]]} for row in rows]
+def _profiles(prepared: Prepared, models: dict[str, str]) -> list[dict[str, Any]]:
+    profiles = (prepared.profiles.lead, *prepared.profiles.subagents.values())
+    return [{**profile_row(each), "model": models[each.name]} for each in profiles]
 
 
-def _estimate(expected: Estimate, limit: UsdLimit, token_limit: int) -> dict[str, Any]:
+def _estimate(expected: Estimate, prepared: Prepared) -> dict[str, Any]:
     return {
         "subagents": expected.subagents,
         "calls": expected.calls,
         "tokens": expected.tokens,
         "cache_read_tokens": expected.cache_read_tokens,
         "usd": None if expected.usd is None else round(expected.usd, 4),
-        "limit_tokens": token_limit,
-        "limit_usd": limit.usd,
+        "limit_tokens": prepared.task.limits.tokens,
+        "limit_usd": prepared.usd,
         "assumptions": list(expected.assumptions),
     }
 

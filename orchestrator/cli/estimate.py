@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from orchestrator.models.base import Usage
+from orchestrator.runtime.prepare import Prepared
 from orchestrator.settings import OFFLINE
 from orchestrator.spec.first_messages import lead_first_message, workspace_text
-from orchestrator.spec.resolve import Prepared
 
 __all__ = ["Estimate", "estimate_run"]
 
@@ -51,7 +51,7 @@ def estimate_run(
         tool_tokens: tokens of the tool definitions of a profile, by its name.
         usd_of: dollars of a usage of a model; None where the price is not known.
     """
-    task, selection = prepared.task, prepared.selection
+    task, selection = prepared.task, prepared.profiles
     agents = list(selection.subagents.values())
     wanted = len(task.questions) or SUBAGENTS_WITHOUT_QUESTIONS
     subagents = min(wanted, task.limits.subagents) if agents else 0

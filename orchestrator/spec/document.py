@@ -160,6 +160,15 @@ def dump(value: object) -> str:
     )
 
 
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    # PyYAML folds these line ends to blanks unless they are escaped.
+    style = '"' if re.search("[\x85\u2028\u2029]", text) else None
+    return dumper.represent_scalar(_TAG + "str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
 class _Reader:
     """Turns nodes into plain data and notes the lines."""
 

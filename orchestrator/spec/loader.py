@@ -22,6 +22,7 @@ from orchestrator.spec.not_yet import not_yet
 from orchestrator.spec.task import Task
 
 __all__ = [
+    "blame",
     "dump_task",
     "legal_name",
     "load_task",
@@ -92,6 +93,27 @@ def resolve_task(task: Task) -> Task:
     data = task.model_dump(mode="json", by_alias=True, exclude_unset=True)
     data["workspace"] = str(task.workspace.absolute())
     return _resolve(_Source(Document(data), {}), Path.cwd())
+
+
+def blame(error: SpecError, path: Path, overrides: Mapping[str, str]) -> SpecError:
+    """Return `error` with the line of the task file, or the `--set`, it comes from.
+
+    For what is found only after loading: a model without credentials, a profile that
+    does not exist.
+
+    Args:
+        error: names a field of the task; one that names a file is given back.
+        path: the task file, as loaded.
+        overrides: as for `load_task`.
+    """
+    if error.file or not error.field:
+        return error
+    document = parse(read_source(path, what="task file"), file=str(path))
+    where = tuple(error.field.split("."))
+    if where[:1] not in document.lines:
+        document = Document(document.value)
+    source = _Source(document, overrides)
+    return source.error(where, error.message, type(error))
 
 
 def dump_task(task: Task, *, redact: Callable[[str], str] | None = None) -> str:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from orchestrator.errors import NotYet, SpecError
 from orchestrator.spec.loader import (
+    blame,
     dump_task,
     legal_name,
     load_task,
@@ -346,3 +347,28 @@ def test_a_name_is_always_legal(words: str) -> None:
 
 def test_a_name_of_other_scripts_falls_back(folder: Path) -> None:
     assert legal_name("认证调查") == "task"
+
+
+@pytest.mark.parametrize(
+    ("field", "overrides", "words"),
+    [
+        ("agents", {}, "t.yaml:2: `agents`: wrong"),
+        ("model.lead", {}, "t.yaml:3: `model.lead`: wrong"),
+        ("model.lead", {"model": "b"}, "`model.lead`: wrong (from `--set model=b`)"),
+        ("limits.usd", {}, "`limits.usd`: wrong"),
+    ],
+)
+def test_what_is_found_late_is_still_named_with_its_line(
+    folder: Path, field: str, overrides: dict[str, str], words: str
+) -> None:
+    path = folder / "t.yaml"
+    path.write_text("objective: x\nagents: [scout]\nmodel: a\n")
+
+    error = blame(SpecError("wrong", field=field), path, overrides)
+
+    assert str(error).removeprefix(f"{folder}/") == words
+
+
+def test_an_error_that_names_its_file_is_left_alone(folder: Path) -> None:
+    error = SpecError("wrong", "agents/a.md", 3, "tools")
+    assert blame(error, folder / "t.yaml", {}) is error
