@@ -11,6 +11,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from http.client import HTTPException
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -94,18 +95,23 @@ def _ripgrep() -> Check:
 
 def _endpoint(url: str, *, is_needed: bool) -> Check:
     """Ask for the root of the endpoint; any answer at all means it is there."""
-    parts = urlsplit(url)
-    shown = f"{parts.scheme}://{parts.hostname or ''}" + (
-        f":{parts.port}" if parts.port else ""
-    )
+    try:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError as error:
+        return Check(
+            "endpoint", "problem", f"ANTHROPIC_BASE_URL is no address: {error}"
+        )
+    # Without user, password, path and query: any of them may hold a secret.
+    shown = f"{parts.scheme}://{parts.hostname or ''}{port}"
     if parts.scheme not in ("http", "https") or not parts.hostname:
         return Check("endpoint", "problem", f"`{shown}` is no http or https address")
     try:
-        with urllib.request.build_opener().open(url, timeout=REACH_S):
+        with urllib.request.build_opener().open(shown, timeout=REACH_S):
             pass
     except urllib.error.HTTPError as error:
         error.close()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, HTTPException) as error:
         reason = getattr(error, "reason", None) or error
         state: State = "problem" if is_needed else "note"
         return Check("endpoint", state, f"{shown} does not answer: {reason}")

@@ -1,0 +1,295 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from orchestrator.cli.main import main
+from orchestrator.cli.starter import STARTER
+from orchestrator.spec.loader import load_task
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("API_KEY", "AUTH_TOKEN", "PROFILE", "CONFIG_DIR", "BASE_URL"):
+        monkeypatch.delenv(f"ANTHROPIC_{name}", raising=False)
+    for name in ("LEAD_MODEL", "SUBAGENT_MODEL", "RUNS_DIR"):
+        monkeypatch.delenv(f"ORCHESTRATE_{name}", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    return work
+
+
+@pytest.fixture
+def task(here: Path) -> Path:
+    path = here / "survey.yaml"
+    path.write_text("objective: look\nquestions: [one, two]\n")
+    return path
+
+
+def as_json(capsys: Capture) -> Any:
+    return json.loads(capsys.readouterr().out)
+
+
+class TestInit:
+    def test_the_starter_is_a_task_that_loads(
+        self, here: Path, capsys: Capture
+    ) -> None:
+        assert main(["init"]) == 0
+        assert (here / "task.yaml").read_text() == STARTER
+        assert load_task(here / "task.yaml", {}).agents == ("explorer",)
+        assert "orchestrate check task.yaml" in capsys.readouterr().err
+
+    def test_a_file_is_never_overwritten(self, here: Path, capsys: Capture) -> None:
+        (here / "mine.yaml").write_text("precious")
+        assert main(["init", "mine.yaml"]) == 2
+        assert (here / "mine.yaml").read_text() == "precious"
+        assert capsys.readouterr().err.startswith("error: mine.yaml: is there already")
+
+    def test_a_folder_that_is_not_there_is_one_line(self, capsys: Capture) -> None:
+        assert main(["init", "gone/task.yaml"]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+class TestCheck:
+    def test_everything_that_matters_is_shown(
+        self, task: Path, here: Path, capsys: Capture
+    ) -> None:
+        assert main(["check", str(task)]) == 0
+
+        out = capsys.readouterr().out
+        for words in (
+            "objective: look",
+            f"workspace: {here}",
+            "model: offline (the task names no model and no credentials",
+            "agents/lead.md",
+            "agents/explorer.md",
+            "submit_findings",
+            "estimate: 30 model calls",
+            "at most 3,000,000 tokens",
+            "2 subagents (one a question)",
+        ):
+            assert words in out, words
+
+    def test_nothing_is_written(self, task: Path, here: Path) -> None:
+        assert main(["check", str(task)]) == 0
+        assert list(here.iterdir()) == [task]
+
+    def test_json_holds_the_same(
+        self, task: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    ) -> None:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "key-that-never-shows")
+        assert main(["check", str(task), "--json", "--set", "limits.usd=1"]) == 0
+
+        text = capsys.readouterr().out
+        report = json.loads(text)
+        assert report["models"]["lead"] == "claude-sonnet-5-5"
+        assert [row["name"] for row in report["profiles"]] == ["lead", "explorer"]
+        assert report["profiles"][1]["model"] == "claude-haiku-5-5"
+        assert report["task"]["limits"]["usd"] == 1
+        assert report["estimate"]["limit_usd"] == 1
+        assert 0 < report["estimate"]["usd"] < 1
+        assert 10_000 < report["estimate"]["tokens"] < 500_000
+        assert "key-that-never-shows" not in text
+
+    @pytest.mark.parametrize(
+        ("text", "arguments", "words"),
+        [
+            ("objektive: x", [], "bad.yaml:1: `objektive`: unknown key; did you mean"),
+            ("objective: a: b", [], "bad.yaml:1: `objective`: found an unquoted colon"),
+            ("objective: x\nagents: [scout]", [], "bad.yaml:2: `agents`: no profile"),
+            (
+                "objective: x\nmodel: claude-a",
+                [],
+                "bad.yaml:2: `model.lead`: `claude-a`",
+            ),
+            ("objective: x", ["--set", "limits.usd=a"], "(from `--set limits.usd=a`)"),
+            ("objective: x", ["--set", "limits"], "expected `--set key=value`"),
+            ("objective: x\nskills: [a]", [], "bad.yaml:2: `skills`: not yet"),
+            ("objective: x\nagents: [mine]", [], "agents/mine.md:2: `description`"),
+            ("", [], "bad.yaml: is empty"),
+        ],
+    )
+    def test_a_fault_is_one_line_and_exit_2(
+        self, here: Path, capsys: Capture, text: str, arguments: list[str], words: str
+    ) -> None:
+        (here / "agents").mkdir()
+        (here / "agents/mine.md").write_text("---\ndescription: a: b\n---\nx")
+        (here / "bad.yaml").write_text(text)
+
+        assert main(["check", "bad.yaml", *arguments]) == 2
+
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err.startswith("error: ")
+        assert words in captured.err
+        assert captured.err.count("\n") == 1
+
+    def test_a_missing_file_is_exit_2(self, capsys: Capture) -> None:
+        assert main(["check", "gone.yaml"]) == 2
+        assert capsys.readouterr().err == "error: gone.yaml: no such task file\n"
+
+    def test_a_written_limit_in_dollars_needs_a_price(
+        self, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    ) -> None:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+        path = here / "t.yaml"
+        path.write_text("objective: x\nmodel: qwen3-unknown\nlimits: {usd: 1}\n")
+        assert main(["check", "t.yaml"]) == 2
+        assert "t.yaml:3: `limits.usd`: " in capsys.readouterr().err
+
+        path.write_text("objective: x\nmodel: qwen3-unknown\n")
+        assert main(["check", "t.yaml"]) == 0
+        out = capsys.readouterr().out
+        assert "dollars unknown" in out
+        assert "note: the price of `qwen3-unknown` is unknown" in out
+
+    def test_a_profile_beside_the_task_wins_and_says_so(
+        self, task: Path, here: Path, capsys: Capture
+    ) -> None:
+        (here / "agents").mkdir()
+        (here / "agents/explorer.md").write_text(
+            "---\ndescription: Mine.\ntools: Read, Bash\nmaxTurns: 7\ncolor: red\n"
+            "---\nx"
+        )
+        assert main(["check", str(task), "--json"]) == 0
+        report = as_json(capsys)
+
+        mine = report["profiles"][1]
+        assert mine["source"] == "agents/explorer.md"
+        assert mine["not_available"] == ["bash"]
+        assert mine["limits"] == {"turns": 7}
+        assert any("color" in notice for notice in report["notices"])
+
+
+class TestAgents:
+    def test_profiles_in_force_are_listed_with_what_they_hide(
+        self, here: Path, capsys: Capture
+    ) -> None:
+        (here / ".claude/agents").mkdir(parents=True)
+        (here / ".claude/agents/explorer.md").write_text(
+            "---\ndescription: Mine.\n---\nx"
+        )
+        (here / ".claude/agents/bad.md").write_text("---\ndescription: a: b\n---\nx")
+
+        assert main(["agents"]) == 0
+        captured = capsys.readouterr()
+        assert ".claude/agents/explorer.md" in captured.out
+        assert "not used: " in captured.out
+        assert "problem: .claude/agents/bad.md:2: `description`" in captured.err
+
+        assert main(["agents", "--json"]) == 0
+        report = as_json(capsys)
+        assert report["profiles"][0]["name"] == "lead"
+        assert len(report["problems"]) == len(report["shadowed"]) == 1
+
+
+class TestTools:
+    def test_every_tool_is_listed_with_its_cost(self, capsys: Capture) -> None:
+        assert main(["tools", "--json"]) == 0
+        rows = {row["name"]: row for row in as_json(capsys)}
+        assert set(rows) == {
+            "delegate", "finish", "submit_findings", "update_notes", "read_ref",
+            "read_file", "grep", "glob", "list_dir",
+        }  # fmt: skip
+        assert rows["delegate"]["who"] == "lead"
+        assert rows["submit_findings"]["who"] == "subagents"
+        assert all(row["tokens"] > 20 and row["description"] for row in rows.values())
+
+    def test_the_lead_carries_less_than_3000_tokens_of_tools(
+        self, capsys: Capture
+    ) -> None:
+        assert main(["tools", "--json"]) == 0
+        rows = as_json(capsys)
+        assert sum(row["tokens"] for row in rows if row["who"] != "subagents") < 3000
+
+    def test_text_has_a_line_per_tool(self, capsys: Capture) -> None:
+        assert main(["tools"]) == 0
+        assert len(capsys.readouterr().out.splitlines()) == 10
+
+
+class TestSchema:
+    def test_it_is_json_for_editors(self, capsys: Capture) -> None:
+        assert main(["schema"]) == 0
+        assert as_json(capsys)["required"] == ["objective"]
+
+
+class _Refuses(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(404)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        pass
+
+
+class TestDoctor:
+    def run(self, capsys: Capture, *arguments: str) -> tuple[int, dict[str, Any]]:
+        status = main(["doctor", "--json", *arguments])
+        return status, {check["name"]: check for check in as_json(capsys)}
+
+    def test_all_is_well_where_the_endpoint_answers(
+        self, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    ) -> None:
+        with HTTPServer(("127.0.0.1", 0), _Refuses) as server:
+            Thread(target=server.handle_request, daemon=True).start()
+            url = f"http://127.0.0.1:{server.server_port}/some/prefix"
+            monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
+            monkeypatch.setenv("ANTHROPIC_API_KEY", "key-that-never-shows")
+            monkeypatch.setenv("no_proxy", "*")
+            status, checks = self.run(capsys)
+
+        assert status == 0
+        assert checks["endpoint"]["state"] == "ok"
+        assert checks["credentials"]["found"] == "ANTHROPIC_API_KEY"
+        assert checks["ripgrep"]["state"] == "ok"
+        assert "key-that-never-shows" not in str(checks)
+        assert not (here / "runs").exists()
+
+    def test_a_silent_endpoint_is_a_problem_only_with_credentials(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    ) -> None:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://u:pw4you@127.0.0.1:9")
+        monkeypatch.setenv("no_proxy", "*")
+        status, checks = self.run(capsys)
+        assert (status, checks["endpoint"]["state"]) == (0, "note")
+        assert "pw4you" not in str(checks)
+
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+        status, checks = self.run(capsys)
+        assert (status, checks["endpoint"]["state"]) == (1, "problem")
+
+    @pytest.mark.parametrize("url", ["file:///etc/passwd", "http://h:port", "nothing"])
+    def test_an_address_that_is_none_is_named(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: Capture, url: str
+    ) -> None:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
+        status, checks = self.run(capsys)
+        assert (status, checks["endpoint"]["state"]) == (1, "problem")
+
+    def test_a_file_in_place_of_the_runs_folder_is_a_problem(
+        self, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    ) -> None:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+        (here / "runs").write_text("x")
+        status, checks = self.run(capsys)
+        assert (status, checks["runs folder"]["state"]) == (1, "problem")
+
+
+def test_the_module_of_the_commands_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, orchestrator.cli.spec_commands;"
+        "heavy = {'pydantic', 'yaml', 'rich', 'anthropic', 'jsonschema'};"
+        "sys.exit(bool(heavy & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
