@@ -78,4 +78,7 @@ class Delegate:
                 f"`wait: {args.wait}` is not there yet; leave it out to wait for all. "
                 "Nothing was started."
             )
-        return await self._dispatch.delegate(context.call, list(args.briefs), args.wait)
+        output = await self._dispatch.delegate(
+            context.call, list(args.briefs), args.wait
+        )
+        return replace(output, limit_tokens=output.limit_tokens or _MAX_TOKENS)
