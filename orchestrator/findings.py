@@ -40,9 +40,21 @@ class Item(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    claim: Annotated[str, Field(min_length=8, max_length=1500)]
-    evidence: tuple[Evidence, ...] = ()
-    confidence: float = Field(default=0.5, ge=0, le=1)
+    claim: Annotated[
+        str,
+        Field(
+            min_length=8,
+            max_length=1500,
+            description="One fact, in a sentence that stands alone.",
+        ),
+    ]
+    evidence: Annotated[
+        tuple[Evidence, ...],
+        Field(description="At least one where the status is `complete`."),
+    ] = ()
+    confidence: Annotated[
+        float, Field(ge=0, le=1, description="How sure you are that it is true.")
+    ] = 0.5
     """The subagent's own estimate, 0 to 1; not calibrated."""
 
 
@@ -60,10 +72,26 @@ class Findings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    status: Status
-    summary: Annotated[str, Field(min_length=1, max_length=8000)]
+    status: Annotated[
+        Status,
+        Field(
+            description="`complete`: all was answered; `partial`: some; "
+            "`nothing_found`: looked, and it is not there; `failed`: could not look."
+        ),
+    ]
+    summary: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=8000,
+            description="The answer in a few sentences, without pasted output.",
+        ),
+    ]
     items: tuple[Item, ...] = ()
     open_questions: tuple[str, ...] = ()
     failed_attempts: tuple[FailedAttempt, ...] = ()
-    artifacts: tuple[str, ...] = ()
+    artifacts: Annotated[
+        tuple[str, ...],
+        Field(description="`art_…` references that are worth opening."),
+    ] = ()
     """References (`art_…`) of large contents that the reader may open."""
