@@ -163,15 +163,10 @@ def _value_after(text: str, start: int, end: int) -> _Place | None:
     if link["op"] is None and not link["word"] and not name.startswith("--"):
         return None
     quoted = _QUOTED.match(text, link.end())
-    if quoted:
-        # Of a list, only the pair in `put("password", "…")`.
-        if link["op"] == "," and text[max(0, begin - 2) : begin] not in ("('", '("'):
-            return None
-        if link["op"] == "(" and "." in link["suffix"]:
-            return None  # `password.encode("utf-8")`
+    if quoted and _may_be_quoted(text[max(0, begin - 2) : begin], link):
         return _Place(*quoted.span("value"), is_quoted=True)
     bare = _BARE.match(text, link.end())
-    if bare is None or not _may_be_bare(text, link["op"], bare):
+    if quoted or bare is None or not _may_be_bare(text, link["op"], bare):
         return None
     first, last = bare.span("value")
     while text[last - 1] in ".:?":
@@ -182,6 +177,14 @@ def _value_after(text: str, start: int, end: int) -> _Place | None:
         and text[last : last + 1] in ("", "\n", "\r")
     )
     return _Place(first, last, is_quoted=False, is_setting=is_setting)
+
+
+def _may_be_quoted(before: str, link: re.Match[str]) -> bool:
+    """Return whether what stands between name and value makes them a pair."""
+    if link["op"] == ",":
+        return before in ("('", '("')  # `put("password", "…")`, but no list of words
+    # `password.encode("utf-8")` is a call.
+    return link["op"] != "(" or "." not in link["suffix"]
 
 
 def _may_be_bare(text: str, op: str | None, bare: re.Match[str]) -> bool:
