@@ -1,3 +1,71 @@
-"""A multi-agent orchestrator with subagent context isolation."""
+"""A multi-agent orchestrator with subagent context isolation.
+
+The public names are loaded when they are first used, so that importing the package
+costs nothing.
+
+    from orchestrator import Task, run_task
+
+    result = run_task(Task(objective="How are requests authenticated?"))
+    print(result.state, result.report)
+"""
 
 from __future__ import annotations
+
+import importlib
+
+__all__ = [
+    "BatchItem",
+    "Event",
+    "LimitReached",
+    "Limits",
+    "Model",
+    "ModelError",
+    "ModelRequest",
+    "Orchestrator",
+    "OrchestratorError",
+    "Reply",
+    "RunResult",
+    "SpecError",
+    "StoreError",
+    "Task",
+    "Tool",
+    "ToolContext",
+    "ToolError",
+    "ToolOutput",
+    "UnknownRun",
+    "Usage",
+    "load_task",
+    "run_batch_sync",
+    "run_task",
+]
+
+_HOMES = {
+    "api": ("Orchestrator", "run_batch_sync", "run_task"),
+    "batch.local": ("BatchItem",),
+    "errors": (
+        "LimitReached",
+        "ModelError",
+        "OrchestratorError",
+        "SpecError",
+        "StoreError",
+        "ToolError",
+        "UnknownRun",
+    ),
+    "events": ("Event",),
+    "models.base": ("Model", "ModelRequest", "Reply", "Usage"),
+    "runtime.result": ("RunResult",),
+    "spec.limits": ("Limits",),
+    "spec.loader": ("load_task",),
+    "spec.task": ("Task",),
+    "tools.base": ("Tool", "ToolContext", "ToolOutput"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from the module it lives in."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module `orchestrator` has no attribute `{name}`")
+    value = getattr(importlib.import_module(f"orchestrator.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value

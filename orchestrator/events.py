@@ -190,7 +190,8 @@ class ModelAnswered(Payload):
     turn: int
     content: list[Block]
     stop_reason: str | None
-    usage: dict[str, int]
+    usage: dict[str, Any]
+    """As `models.base.Usage`."""
     usd: float | None
     message_id: str
     model: str
@@ -313,6 +314,12 @@ class SubagentEnded(Payload):
     """Estimated tokens of the findings as delivered."""
     unsupported: int = 0
     """Items whose evidence was not found."""
+    unsupported_items: list[int] = field(default_factory=list)
+    """Their numbers, from 1."""
+    notes: list[str] = field(default_factory=list)
+    """What the program has to say about the findings, a line each."""
+    traceback: str = ""
+    """Of a fault of the program."""
 
 
 @dataclass(frozen=True, slots=True)

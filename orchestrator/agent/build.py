@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,7 +69,7 @@ def build_agent(
     services: Services,
     spec: AgentSpec,
     *,
-    tools: Iterable[Tool[Any]],
+    registry: Registry,
     workspace: Workspace,
     state: AgentState | None = None,
     after_turn: Callable[[list[CallResult]], list[str]] = lambda _results: [],
@@ -79,7 +79,7 @@ def build_agent(
     Args:
         services: what it shares with the others.
         spec: what it starts with.
-        tools: those with ports of its own; the shared ones are added.
+        registry: the shared tools and those with ports of its own.
         workspace: what it may see.
         state: where an earlier process left it; None for a fresh start.
         after_turn: texts to add after the results of a step.
@@ -104,7 +104,6 @@ def build_agent(
         head=head,
         log=services.log,
     )
-    registry = Registry([*services.base_tools, *tools])
     executor = Executor(registry, services.log, services.clip, services.clock)
     transcript = state.transcript
 

@@ -16,12 +16,15 @@ class Sightings:
     """
 
     def __init__(self) -> None:
+        self.explored: dict[str, int] = defaultdict(int)
+        """Agent id → estimated tokens of everything its tools returned, unclipped."""
         self._seen: dict[str, dict[str, list[FileSeen]]] = defaultdict(dict)
 
     def apply(self, event: Event) -> None:
         """Take in one event of the log."""
         if event.kind != ToolEnded.KIND:
             return
+        self.explored[event.agent] += event.data["full_tokens"]
         for entry in event.data.get("files") or ():
             seen = entry if isinstance(entry, FileSeen) else FileSeen(**entry)
             versions = self._seen[event.agent].setdefault(seen.path, [])

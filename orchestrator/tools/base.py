@@ -32,8 +32,8 @@ class ToolOutput:
     """Content that is not text (images); most tools give none."""
     paged: bool = False
     """The tool kept its own limit, at line ends; it is not clipped again."""
-    limit_tokens: int = 0
-    """A bound of its own, kept by the tool's port; 0: the usual one."""
+    limit_tokens: int | None = None
+    """Of a paged output: its limit, where that is not the page size of the context."""
     ends: bool = False
     """Accepted hand-in: the agent's loop ends with this step."""
     value: Any = None

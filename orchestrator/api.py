@@ -1,0 +1,198 @@
+"""The Python API: run tasks from a program, one or many."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+from anyio.abc import TaskGroup
+
+from orchestrator.batch.local import BatchItem, run_all
+from orchestrator.clock import Clock
+from orchestrator.events import Event
+from orchestrator.models.base import Model
+from orchestrator.runtime.host import Host
+from orchestrator.runtime.prepare import Prepared, prepare
+from orchestrator.runtime.result import RunResult
+from orchestrator.runtime.resume import reopen, resume_run
+from orchestrator.runtime.run import Live, start
+from orchestrator.spec.loader import load_task, resolve_task
+from orchestrator.spec.task import Task
+from orchestrator.store.layout import find_run
+from orchestrator.tools.base import Tool
+
+__all__ = ["Orchestrator", "run_batch_sync", "run_task"]
+
+DEFAULT_BATCH_CONCURRENCY = 4
+
+
+class Orchestrator:
+    """Runs tasks; its runs share models, connections and the runs folder.
+
+    Use it as an async context manager; leaving it cancels what is still at work.
+
+    Args:
+        runs_dir: where run folders are made; default `./runs`.
+        model: a model of your own for every agent (a `ScriptedModel` in tests);
+            default: the one each task names.
+        tools: your own tools, for every agent.
+        clock: the time; default: the machine's.
+    """
+
+    def __init__(
+        self,
+        *,
+        runs_dir: Path | str | None = None,
+        model: Model | None = None,
+        tools: Sequence[Tool[Any]] = (),
+        clock: Clock | None = None,
+    ) -> None:
+        self._host = Host.of_process(
+            runs_dir=None if runs_dir is None else Path(runs_dir),
+            model=model,
+            tools=tuple(tools),
+            clock=clock,
+        )
+        self._group: TaskGroup | None = None
+
+    async def __aenter__(self) -> Self:
+        self._group = anyio.create_task_group()
+        await self._group.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        group, self._group = self._opened(), None
+        group.cancel_scope.cancel()
+        try:
+            return await group.__aexit__(kind, error, trace)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._host.pool.aclose()
+
+    async def run(
+        self,
+        task: Task | Path | str,
+        *,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> RunResult:
+        """Run one task and return what it came to.
+
+        Cancelling the caller cancels the run; it can be resumed.
+
+        Args:
+            task: a `Task`, or the path of a task file.
+            on_event: told of each event of the log, live; it must not block.
+
+        Raises:
+            SpecError: the task is wrong; nothing was spent.
+            StoreError: the run folder cannot be written.
+        """
+        self._opened()
+        return await start(self._prepare(task), self._host, Live(on_event=on_event))
+
+    async def resume(
+        self, run: Path | str, *, on_event: Callable[[Event], None] | None = None
+    ) -> RunResult:
+        """Go on with a run that was stopped, killed or is partial.
+
+        Args:
+            run: an id, the start of one, a path, or `last`.
+            on_event: told of each new event.
+
+        Raises:
+            UnknownRun: no run has that name.
+            SpecError: it is done or failed.
+            StoreError: its folder cannot be read or written, or is in use.
+        """
+        self._opened()
+        past = reopen(find_run(self._host.runs_dir, str(run)), self._host)
+        return await resume_run(past, self._host, Live(on_event=on_event))
+
+    def run_batch(
+        self,
+        tasks: Iterable[Task | Path | str],
+        *,
+        concurrency: int = DEFAULT_BATCH_CONCURRENCY,
+    ) -> AsyncIterator[BatchItem[Task | Path | str]]:
+        """Run many tasks and yield each one's end, in order of completion.
+
+        Args:
+            tasks: read one at a time, when there is room.
+            concurrency: runs at work at the same time, 1 or more.
+
+        Raises:
+            ValueError: `concurrency` is below 1.
+        """
+        return run_all(tasks, self.run, concurrency=concurrency, group=self._opened())
+
+    def _prepare(self, task: Task | Path | str) -> Prepared:
+        if isinstance(task, Task):
+            loaded, folder = resolve_task(task), None
+        else:
+            path = Path(task)
+            loaded, folder = load_task(path, {}), path.absolute().parent
+        host = self._host
+        return prepare(
+            loaded,
+            settings=host.settings,
+            env=host.env,
+            price_of=host.price,
+            task_folder=folder,
+            needs_credentials=not host.brings_model,
+        )
+
+    def _opened(self) -> TaskGroup:
+        if self._group is None:
+            raise RuntimeError("use it as `async with Orchestrator(...) as it:`")
+        return self._group
+
+
+def run_task(task: Task | Path | str, **options: Any) -> RunResult:  # noqa: ANN401 - those of `Orchestrator`
+    """Run one task from a script and return what it came to.
+
+    Args:
+        task: a `Task`, or the path of a task file.
+        **options: of `Orchestrator`.
+
+    Raises:
+        SpecError: the task is wrong; nothing was spent.
+        StoreError: the run folder cannot be written.
+    """
+
+    async def work() -> RunResult:
+        async with Orchestrator(**options) as here:
+            return await here.run(task)
+
+    return anyio.run(work)
+
+
+def run_batch_sync(
+    tasks: Iterable[Task | Path | str],
+    *,
+    concurrency: int = DEFAULT_BATCH_CONCURRENCY,
+    **options: Any,  # noqa: ANN401 - those of `Orchestrator`
+) -> list[BatchItem[Task | Path | str]]:
+    """Run many tasks from a script and return their ends, in order of completion.
+
+    Args:
+        tasks: read one at a time.
+        concurrency: runs at work at the same time, 1 or more.
+        **options: of `Orchestrator`.
+    """
+
+    async def work() -> list[BatchItem[Task | Path | str]]:
+        async with Orchestrator(**options) as here:
+            return [
+                item async for item in here.run_batch(tasks, concurrency=concurrency)
+            ]
+
+    return anyio.run(partial(work))

@@ -1,0 +1,203 @@
+"""`run` and `resume`: a task in, a live view meanwhile, the report out.
+
+The report (or, with `--json`, the events) goes to stdout and nothing else does.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from orchestrator.cli.options import runs_dir_option
+from orchestrator.cli.output import safe_lines
+from orchestrator.errors import SpecError
+
+if TYPE_CHECKING:
+    from orchestrator.cli.live import Mode
+    from orchestrator.runtime.result import RunResult
+    from orchestrator.runtime.run import Live
+    from orchestrator.spec.task import Task
+
+__all__ = ["resume", "run"]
+
+
+def view_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Add `--plain`, `--json` and `--quiet`, given as `mode`."""
+    for flag, text in (
+        ("quiet", "Print nothing but the report."),
+        ("json", "Print events as JSON lines on stdout instead of the report."),
+        ("plain", "Print one line per event instead of the live view."),
+    ):
+        command = click.option(f"--{flag}", "mode", flag_value=flag, help=text)(command)
+    return command
+
+
+@click.command()
+@click.argument("task", required=False, type=click.Path(path_type=Path))
+@click.option("--objective", metavar="TEXT", help="What is wanted, without a file.")
+@click.option(
+    "--workspace",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="What agents may see, with --objective; default: the working directory.",
+)
+@click.option("--model", metavar="MODEL", help="anthropic:<id>, <id>, or offline.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Any field of the task, e.g. limits.usd=5; may be repeated.",
+)
+@runs_dir_option
+@view_options
+def run(
+    task: Path | None,
+    objective: str | None,
+    workspace: Path | None,
+    model: str | None,
+    settings: tuple[str, ...],
+    runs_dir: Path,
+    mode: Mode | None,
+) -> int:
+    """Run TASK, or an --objective without a file, and print the report.
+
+    Exit status: 0 done, 1 failed, 2 wrong input (nothing spent), 3 partial, 130
+    interrupted.
+    """
+    overrides = _overrides(settings)
+    if model is not None:
+        overrides["model"] = model
+    loaded, folder = _load(task, objective, workspace, overrides)
+
+    from orchestrator.runtime.host import Host  # noqa: PLC0415 - loads pydantic
+    from orchestrator.runtime.prepare import prepare  # noqa: PLC0415
+    from orchestrator.runtime.run import start  # noqa: PLC0415
+
+    host = Host.of_process(runs_dir=runs_dir, outage_s=loaded.limits.outage_s)
+    prepared = prepare(
+        loaded,
+        settings=host.settings,
+        env=host.env,
+        price_of=host.price,
+        task_folder=folder,
+    )
+    for notice in prepared.notices:
+        _say(notice)
+
+    async def work(live: Live) -> RunResult:
+        try:
+            return await start(prepared, host, live)
+        finally:
+            await host.pool.aclose()
+
+    return _show(work, mode)
+
+
+@click.command()
+@click.argument("run_name", metavar="RUN")
+@runs_dir_option
+@view_options
+def resume(run_name: str, runs_dir: Path, mode: Mode | None) -> int:
+    """Go on with RUN: an id, the start of one, a path, or `last`."""
+    from orchestrator.runtime.host import Host  # noqa: PLC0415 - loads pydantic
+    from orchestrator.runtime.resume import reopen, resume_run  # noqa: PLC0415
+    from orchestrator.store.layout import find_run  # noqa: PLC0415
+
+    host = Host.of_process(runs_dir=runs_dir)
+    past = reopen(find_run(runs_dir, run_name), host)
+    for notice in past.prepared.notices:
+        _say(notice)
+
+    async def work(live: Live) -> RunResult:
+        try:
+            return await resume_run(past, host, live)
+        finally:
+            await host.pool.aclose()
+
+    return _show(work, mode)
+
+
+def _load(
+    task: Path | None,
+    objective: str | None,
+    workspace: Path | None,
+    overrides: dict[str, str],
+) -> tuple[Task, Path]:
+    """Return the task and the folder that its profiles are looked for beside."""
+    from orchestrator.spec.loader import (  # noqa: PLC0415 - loads pydantic
+        load_task,
+        task_from_objective,
+    )
+
+    if (task is None) == (objective is None):
+        raise click.UsageError("give a task file or --objective, one of both")
+    if task is not None:
+        if workspace is not None:
+            overrides.setdefault("workspace", str(workspace.absolute()))
+        return load_task(task, overrides), task.absolute().parent
+    folder = workspace or Path.cwd()
+    return task_from_objective(objective or "", folder, overrides), folder.absolute()
+
+
+def _overrides(settings: tuple[str, ...]) -> dict[str, str]:
+    overrides: dict[str, str] = {}
+    for setting in settings:
+        key, sign, value = setting.partition("=")
+        if not sign or not key.strip():
+            raise SpecError(f"`--set {setting}` must have the form key=value")
+        overrides[key.strip()] = value
+    return overrides
+
+
+def _show(work: Callable[[Live], Awaitable[RunResult]], mode: Mode | None) -> int:
+    """Run `work` under the live view and print what it came to."""
+    import anyio  # noqa: PLC0415 - only when something runs
+
+    from orchestrator.cli.live import open_view  # noqa: PLC0415
+    from orchestrator.logs import configure  # noqa: PLC0415
+    from orchestrator.runtime.run import Live  # noqa: PLC0415
+
+    configure()
+
+    async def with_signals() -> RunResult:
+        with open_view(mode or "auto") as on_event:
+            live = Live(on_event=on_event)
+            async with anyio.create_task_group() as group:
+                group.start_soon(_interrupt, live)
+                result = await work(live)
+                group.cancel_scope.cancel()
+            return result
+
+    result = anyio.run(with_signals)
+    if mode != "json" and result.report:
+        print(safe_lines(result.report.rstrip()))
+    sys.stdout.flush()
+    _say(f"{result.state}: {result.folder}" + _because(result))
+    return result.exit_code
+
+
+def _because(result: RunResult) -> str:
+    return f" ({safe_lines(result.reason)})" if result.reason else ""
+
+
+async def _interrupt(live: Live) -> None:
+    """Stop gently at the first Ctrl-C or SIGTERM, at once at the second."""
+    import anyio  # noqa: PLC0415
+
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for number in signals:
+            if live.scope.cancel_called:
+                signal.signal(number, signal.SIG_DFL)
+                signal.raise_signal(number)
+            _say("stopping; once more to end at once")
+            live.scope.cancel()
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)

@@ -1,0 +1,142 @@
+"""Taking in the lead's report: citations, result schema, what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import jsonschema
+
+from orchestrator.events import ReportSubmitted
+from orchestrator.runtime.citations import (
+    CitationCheck,
+    KnownPlaces,
+    check_citations,
+    mark_wrong,
+)
+from orchestrator.spec.task import Deliverable
+from orchestrator.store.eventlog import EventLog
+from orchestrator.tools.base import ToolOutput
+
+__all__ = ["Finisher", "Report"]
+
+MAX_COMPLAINTS = 12
+MAX_RETURNS = 1
+"""How often a report is sent back for wrong citations or a wrong result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """An accepted report.
+
+    Attributes:
+        text: Markdown, wrong citations marked.
+        result: what `finish.result` held; None unless it fits the task's schema.
+        missing: what is wrong or not there, a line each; none for a clean report.
+        citations: how many places it cites.
+        wrong: the wrong citations, a line each.
+    """
+
+    text: str
+    result: Any = None
+    missing: list[str] = field(default_factory=list)
+    citations: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+
+class Finisher:
+    """The port behind `finish`."""
+
+    def __init__(
+        self,
+        log: EventLog,
+        deliverable: Deliverable,
+        places: Callable[[], KnownPlaces],
+        *,
+        returned: int = 0,
+    ) -> None:
+        """Make the port.
+
+        Args:
+            log: where each hand-in is written down.
+            deliverable: what the task asks for.
+            places: what may be cited now.
+            returned: how often an earlier process sent the report back.
+        """
+        self._log = log
+        self._deliverable = deliverable
+        self._places = places
+        self._returned = returned
+
+    async def finish(self, report: str, result: Any) -> ToolOutput:  # noqa: ANN401
+        """Take in a report, or send it back once with what is wrong."""
+        check = check_citations(report, self._places())
+        problems = self._result_problems(result)
+        if not report.strip():
+            problems.append("`report` is empty; write what was asked for")
+        back = bool(check.wrong or problems) and self._returned < MAX_RETURNS
+        self._log.append(
+            ReportSubmitted(
+                attempt=self._returned + 1,
+                accepted=not back,
+                citations=check.total,
+                wrong=check.complaints,
+                report=report,
+                result=result,
+            ),
+            agent="lead",
+        )
+        if back:
+            self._returned += 1
+            return ToolOutput(_sent_back(check, problems), is_error=True)
+        return ToolOutput(
+            "Accepted.", ends=True, value=self._accept(report, result, check, problems)
+        )
+
+    def _accept(
+        self,
+        report: str,
+        result: Any,  # noqa: ANN401
+        check: CitationCheck,
+        problems: list[str],
+    ) -> Report:
+        missing = [f"wrong citation {line}" for line in check.complaints] + problems
+        is_json = self._deliverable.format == "json"
+        return Report(
+            text=mark_wrong(report, check.wrong),
+            result=result if is_json and not problems else None,
+            missing=missing,
+            citations=check.total,
+            wrong=check.complaints,
+        )
+
+    def _result_problems(self, result: Any) -> list[str]:  # noqa: ANN401
+        if self._deliverable.format != "json":
+            return []
+        if result is None:
+            return ["`result` is missing; the task asks for JSON"]
+        schema = self._deliverable.schema_
+        if schema is None:
+            return []
+        validator = jsonschema.validators.validator_for(schema)(schema)
+        errors = sorted(validator.iter_errors(result), key=lambda each: each.json_path)
+        return [
+            f"`result` at {error.json_path}: {error.message[:300]}"
+            for error in errors[:MAX_COMPLAINTS]
+        ]
+
+
+def _sent_back(check: CitationCheck, problems: list[str]) -> str:
+    lines = ["The report was not accepted yet. Mend this and call `finish` again:"]
+    lines += [f"- {problem}" for problem in problems]
+    lines += [f"- {line}" for line in check.complaints[:MAX_COMPLAINTS]]
+    more = len(check.complaints) - MAX_COMPLAINTS
+    if more > 0:
+        lines.append(f"- and {more} more wrong citations")
+    if check.wrong:
+        lines.append(
+            "Cite lines that findings or your own reads show, as `[path:12-14]` or "
+            "`[a2#3]`, or leave the statement out."
+        )
+    return "\n".join(lines)

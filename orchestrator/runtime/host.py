@@ -1,0 +1,100 @@
+"""What a process offers to the runs in it: folder, clock, models, prices."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from orchestrator.clock import Clock, SystemClock
+from orchestrator.models.base import Model
+from orchestrator.models.choose import OFFLINE, open_model
+from orchestrator.models.pricing import Price, Rates, price_of
+from orchestrator.settings import Settings
+from orchestrator.tools.base import Tool
+
+__all__ = ["Host", "ModelPool", "price_for"]
+
+FREE = Price(OFFLINE, (Rates(0, 0, 0, 0, 0),), "no service is called")
+
+
+def price_for(model: str) -> Price | None:
+    """Return the price of `model`: nothing for the offline one, None if unknown."""
+    return FREE if model == OFFLINE else price_of(model)
+
+
+class ModelPool:
+    """One open model per name, for all runs of the process."""
+
+    def __init__(self, own: Model | None, clock: Clock, outage_s: float) -> None:
+        self._own = own
+        self._clock = clock
+        self._outage_s = outage_s
+        self._open: dict[str, Model] = {}
+
+    def open(self, name: str) -> Model:
+        """Return the model behind `name`, opening it at first use."""
+        if self._own is not None:
+            return self._own
+        if name not in self._open:
+            self._open[name] = open_model(
+                name, clock=self._clock, outage_s=self._outage_s
+            )
+        return self._open[name]
+
+    async def aclose(self) -> None:
+        """Close all models that were opened here."""
+        for model in self._open.values():
+            await model.aclose()
+        self._open.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What the runs of one process share.
+
+    Attributes:
+        runs_dir: where run folders are made.
+        settings: the user's.
+        env: the environment, for credentials.
+        clock: the time.
+        pool: open models.
+        price: bare id → price, or None if unknown.
+        tools: the caller's own tools, for every agent.
+        brings_model: the caller brought a model, so that no credentials are needed.
+    """
+
+    runs_dir: Path
+    settings: Settings
+    env: Mapping[str, str]
+    clock: Clock
+    pool: ModelPool
+    price: Callable[[str], Price | None] = price_for
+    tools: tuple[Tool[Any], ...] = ()
+    brings_model: bool = False
+    cwd: Path = field(default_factory=Path.cwd)
+
+    @classmethod
+    def of_process(
+        cls,
+        *,
+        runs_dir: Path | None = None,
+        model: Model | None = None,
+        clock: Clock | None = None,
+        tools: tuple[Tool[Any], ...] = (),
+        outage_s: float = 300.0,
+    ) -> Host:
+        """Return the host that this process's environment describes."""
+        settings = Settings.load(os.environ)
+        clock = clock or SystemClock()
+        return cls(
+            runs_dir=runs_dir or settings.runs_dir,
+            settings=settings,
+            env=os.environ,
+            clock=clock,
+            pool=ModelPool(model, clock, outage_s),
+            tools=tools,
+            brings_model=model is not None,
+        )

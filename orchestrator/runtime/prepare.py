@@ -1,0 +1,115 @@
+"""Everything that can be wrong before a run, found before anything is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.errors import SpecError
+from orchestrator.models.pricing import Price
+from orchestrator.settings import ModelsChosen, Settings, choose_models, has_credentials
+from orchestrator.spec.context_files import ContextFile, read_context
+from orchestrator.spec.profiles import Discovery, Selection, discover, select
+from orchestrator.spec.prompts import PromptBook
+from orchestrator.spec.task import Task
+
+__all__ = ["Prepared", "prepare", "usd_limit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A task with all that it names, read and checked.
+
+    Attributes:
+        task: as loaded.
+        models: which model each role uses, and why.
+        profiles: the lead's and those of subagents.
+        found: where the profiles came from.
+        book: the prompts in force.
+        context_files: as agents are shown them, before redaction.
+        usd: limit in dollars, or None where a model's price is unknown.
+        notices: for the user, a line each.
+    """
+
+    task: Task
+    models: ModelsChosen
+    profiles: Selection
+    found: Discovery
+    book: PromptBook
+    context_files: tuple[ContextFile, ...]
+    usd: float | None
+    notices: tuple[str, ...]
+
+
+def prepare(
+    task: Task,
+    *,
+    settings: Settings,
+    env: Mapping[str, str],
+    price_of: Callable[[str], Price | None],
+    task_folder: Path | None = None,
+    cwd: Path | None = None,
+    needs_credentials: bool = True,
+) -> Prepared:
+    """Return `task` with everything it names.
+
+    Args:
+        task: as loaded.
+        settings: the user's.
+        env: where credentials are looked for.
+        price_of: bare id → price, or None if unknown.
+        task_folder: folder of the task file; default: the workspace.
+        cwd: the working directory; default: the process's.
+        needs_credentials: false where the caller brings a model of its own.
+
+    Raises:
+        SpecError: something is missing or wrong; nothing was spent.
+    """
+    folder, here = task_folder or task.workspace, cwd or Path.cwd()
+    found = discover(folder, here)
+    profiles = select(task.agents, found)
+    book = PromptBook.of(folder, here)
+    book.check()
+    can_call = not needs_credentials or has_credentials(env)
+    models = choose_models(task, settings, can_call)
+    usd, notices = usd_limit(task, models, profiles, price_of)
+    return Prepared(
+        task=task,
+        models=models,
+        profiles=profiles,
+        found=found,
+        book=book,
+        context_files=read_context(task.workspace, task.context or ()),
+        usd=usd,
+        notices=(models.reason, *profiles.notices, *notices),
+    )
+
+
+def usd_limit(
+    task: Task,
+    models: ModelsChosen,
+    profiles: Selection,
+    price_of: Callable[[str], Price | None],
+) -> tuple[float | None, list[str]]:
+    """Return the limit in dollars, or None and why it cannot hold.
+
+    Raises:
+        SpecError: the task sets `limits.usd` and a model's price is unknown.
+    """
+    used = {models.of_profile(profiles.lead.model, lead=True)}
+    used |= {models.of_profile(each.model) for each in profiles.subagents.values()}
+    unknown = sorted(model for model in used if price_of(model) is None)
+    if not unknown:
+        return task.limits.usd, []
+    names = ", ".join(f"`{model}`" for model in unknown)
+    if "usd" in task.limits.model_fields_set:
+        raise SpecError(
+            f"the price of {names} is unknown, so that a limit in dollars cannot be "
+            "kept; leave it out and use `limits.tokens`",
+            field="limits.usd",
+        )
+    return None, [
+        f"the price of {names} is unknown: the default limit in dollars is dropped, "
+        "the limit in tokens holds"
+    ]

@@ -1,0 +1,219 @@
+"""`progress.md` and `run.json`, written anew from the events of the run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import orjson
+
+from orchestrator.clock import Clock
+from orchestrator.errors import ToolError
+from orchestrator.events import (
+    AgentStarted,
+    Event,
+    ModelAnswered,
+    NotesUpdated,
+    RunEnded,
+    RunResumed,
+    RunStarted,
+    SubagentAccepted,
+    SubagentEnded,
+    ToolStarted,
+)
+from orchestrator.store.layout import RunFolder, write_atomic
+from orchestrator.store.notes import AgentRow, Notes, RunHeader
+
+__all__ = ["Progress", "Totals"]
+
+# Kinds after which the files are worth writing at once.
+_WORTH = frozenset(
+    {RunStarted.KIND, SubagentAccepted.KIND, SubagentEnded.KIND, NotesUpdated.KIND}
+)
+MIN_INTERVAL_S = 0.5
+MAX_EFFECT_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What a run used so far, each class of token once."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    cache_write_tokens: int = 0
+    cache_read_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = 0.0
+
+    @property
+    def limited_tokens(self) -> int:
+        """Return what `limits.tokens` counts."""
+        return self.input_tokens + self.cache_write_tokens + self.output_tokens
+
+    def plus(self, data: dict[str, Any]) -> Totals:
+        """Return the totals after one more `model.answered`."""
+        usage, usd = data["usage"], data["usd"]
+        writes = usage["cache_write_5m_tokens"] + usage["cache_write_1h_tokens"]
+        return Totals(
+            self.calls + 1,
+            self.input_tokens + usage["input_tokens"],
+            self.cache_write_tokens + writes,
+            self.cache_read_tokens + usage["cache_read_tokens"],
+            self.output_tokens + usage["output_tokens"],
+            None if usd is None or self.usd is None else self.usd + usd,
+        )
+
+
+class Progress:
+    """Follows the log of one run and keeps its two files true.
+
+    Both are derived: they can be written again from the log at any time, so that they
+    are written at most twice a second.
+    """
+
+    def __init__(self, folder: RunFolder, clock: Clock) -> None:
+        self.totals = Totals()
+        self.carried_s = 0.0
+        """Seconds the run was at work in earlier processes."""
+        self._folder = folder
+        self._clock = clock
+        self._began = clock.monotonic()
+        self._written = 0.0
+        self._dirty = False
+        self._notes: dict[str, Notes] = {"lead": Notes()}
+        self._changed: set[str] = set()
+        self._rows: dict[str, AgentRow] = {}
+        self._effects: list[str] = []
+        self._started: Event | None = None
+        self._ended: dict[str, Any] = {}
+        self._limits: dict[str, Any] = {}
+
+    @property
+    def seconds(self) -> float:
+        """Return seconds at work; time between two processes does not count."""
+        return self.carried_s + self._clock.monotonic() - self._began
+
+    def notes_of(self, agent: str) -> Notes:
+        """Return the notes of `agent`; the lead's are the run's."""
+        return self._notes.setdefault(agent, Notes(free=agent != "lead"))
+
+    def apply(self, event: Event) -> None:
+        """Take in one event, without writing."""
+        self._dirty = True
+        data = event.data
+        match event.kind:
+            case RunStarted.KIND:
+                self._started, self._limits = event, data["limits"]
+            case RunResumed.KIND:
+                self._limits = {**self._limits, **(data.get("limits") or {})}
+                self._ended = {}
+            case RunEnded.KIND:
+                self._ended = data
+            case ModelAnswered.KIND:
+                self.totals = self.totals.plus(data)
+                self._count(event.agent, data["usage"])
+            case NotesUpdated.KIND:
+                self._note(event)
+            case ToolStarted.KIND if data["effects"] == "effects":
+                what = orjson.dumps(data["input"]).decode()[:MAX_EFFECT_CHARS]
+                self._effects.append(f"{event.agent}: {data['name']} {what}")
+            case _:
+                self._apply_agent(event)
+
+    def follow(self, event: Event) -> None:
+        """Take in one event of the live run, and write where it is worth it."""
+        self.apply(event)
+        if event.kind in _WORTH:
+            self.write()
+
+    def write(self, *, force: bool = False) -> None:
+        """Write both files, unless they were written a moment ago.
+
+        Raises:
+            StoreError: the disk refuses.
+        """
+        now = self._clock.monotonic()
+        recent = now - self._written < MIN_INTERVAL_S
+        if self._started is None or (not force and (recent or not self._dirty)):
+            return
+        self._written, self._dirty = now, False
+        rows = list(self._rows.values())
+        text = self._notes["lead"].render(self._header(), rows, self._effects)
+        write_atomic(self._folder.progress, text.encode())
+        write_atomic(self._folder.run_json, self._run_json())
+        for agent in self._changed:
+            title = self._rows[agent].title if agent in self._rows else agent
+            folder = self._folder.agent(agent)
+            folder.mkdir(parents=True, exist_ok=True)
+            notes = self._notes[agent].render_free(title)
+            write_atomic(folder / "notes.md", notes.encode())
+        self._changed = set()
+
+    def _apply_agent(self, event: Event) -> None:
+        data = event.data
+        if event.kind == SubagentAccepted.KIND:
+            self._rows[data["id"]] = AgentRow(data["id"], data["title"], "waiting", 0)
+        elif event.kind == AgentStarted.KIND and event.agent in self._rows:
+            self._set(event.agent, state="running")
+        elif event.kind == SubagentEnded.KIND and data["id"] in self._rows:
+            file = f"agents/{data['id']}/findings.md"
+            self._set(data["id"], state=data["status"], findings=file)
+
+    def _set(self, agent: str, **changes: Any) -> None:  # noqa: ANN401 - row fields
+        self._rows[agent] = replace(self._rows[agent], **changes)
+
+    def _count(self, agent: str, usage: dict[str, int]) -> None:
+        if agent in self._rows:
+            added = Totals().plus({"usage": usage, "usd": None}).limited_tokens
+            self._set(agent, tokens=self._rows[agent].tokens + added)
+
+    def _note(self, event: Event) -> None:
+        data = event.data
+        try:
+            self.notes_of(event.agent).update(
+                data["section"], data["mode"], data["text"], data.get("pin", False)
+            )
+        except ToolError:
+            return  # an older program took it; it is in the log
+        if event.agent != "lead":
+            self._changed.add(event.agent)
+
+    def _header(self) -> RunHeader:
+        started = self._started
+        if started is None:
+            raise ValueError("the run has not started")
+        limits, totals = self._limits, self.totals
+        return RunHeader(
+            run=started.run,
+            objective=started.data["objective"],
+            state=self._ended.get("state", "running"),
+            started=started.at,
+            seconds=self.seconds,
+            tokens=totals.limited_tokens,
+            max_tokens=limits["tokens"],
+            usd=totals.usd,
+            max_usd=limits.get("usd"),
+            max_minutes=limits["minutes"],
+            reason=self._ended.get("reason", ""),
+        )
+
+    def _run_json(self) -> bytes:
+        started, ended = self._started, self._ended
+        if started is None:
+            raise ValueError("the run has not started")
+        record = {
+            "id": started.run,
+            "task": started.data["task"],
+            "state": ended.get("state", "running"),
+            "exit_code": ended.get("exit_code"),
+            "reason": ended.get("reason", ""),
+            "missing": ended.get("missing", []),
+            "started": started.at,
+            "seconds": round(self.seconds, 3),
+            "agents": 1 + len(self._rows),
+            "totals": asdict(self.totals),
+            "limits": self._limits,
+            "models": started.data["models"],
+            "versions": started.data["versions"],
+        }
+        return orjson.dumps(record, option=orjson.OPT_INDENT_2) + b"\n"

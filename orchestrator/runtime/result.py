@@ -1,0 +1,53 @@
+"""What a run came to: its state, and the exit status that goes with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from orchestrator.runtime.progress import Totals
+
+__all__ = ["EXIT_CODES", "RunResult", "State"]
+
+State = Literal["done", "failed", "partial", "interrupted"]
+
+EXIT_CODES: dict[str, int] = {
+    "done": 0,
+    "failed": 1,
+    "partial": 3,
+    "parked": 75,
+    "interrupted": 130,
+}
+BUG = 70
+"""Exit status of a run that failed by a fault of this program."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """A run that is over, or stopped for now.
+
+    Attributes:
+        id: the run's id.
+        folder: its folder.
+        state: `done`, `partial` (there is a report; `missing` says what it lacks),
+            `failed`, or `interrupted` (resumable).
+        exit_code: what the command line exits with.
+        reason: why the state is not `done`, in one line.
+        missing: what was asked for and is not there, a line each.
+        report: Markdown, or "" if there is none.
+        result: `finish.result`, where the task asks for JSON.
+        totals: tokens by class and dollars (None if a price is unknown).
+        seconds: at work.
+    """
+
+    id: str
+    folder: Path
+    state: State
+    exit_code: int
+    reason: str = ""
+    missing: list[str] = field(default_factory=list)
+    report: str = ""
+    result: Any = None
+    totals: Totals = field(default_factory=Totals)
+    seconds: float = 0.0

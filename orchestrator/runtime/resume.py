@@ -1,0 +1,137 @@
+"""Going on with a run of an earlier process, from its log alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from json import dumps as dump
+
+from orchestrator.agent.budget import Amount
+from orchestrator.agent.rebuild import rebuild
+from orchestrator.errors import SpecError, StoreError
+from orchestrator.events import (
+    Event,
+    ReportSubmitted,
+    RunEnded,
+    RunResumed,
+    RunStarted,
+    parse,
+)
+from orchestrator.runtime.host import Host
+from orchestrator.runtime.lead import LEAD
+from orchestrator.runtime.prepare import Prepared, prepare
+from orchestrator.runtime.result import RunResult
+from orchestrator.runtime.run import Live, work
+from orchestrator.runtime.session import open_session, versions
+from orchestrator.spec.loader import load_task
+from orchestrator.store.artifacts import Artifacts
+from orchestrator.store.eventlog import EventLog, read_events
+from orchestrator.store.layout import RunFolder
+from orchestrator.store.lock import RunLock
+from orchestrator.subagents.dispatch import Dispatcher
+
+__all__ = ["Past", "reopen", "resume_run"]
+
+CLOSED = frozenset({"done", "failed"})
+"""States that cannot be gone on with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A run as its log tells it."""
+
+    folder: RunFolder
+    prepared: Prepared
+    started: RunStarted
+    events: Sequence[Event]
+    seconds: float
+
+
+def reopen(folder: RunFolder, host: Host) -> Past:
+    """Read a run that is to go on; nothing is written.
+
+    Raises:
+        SpecError: it is over, or its task cannot be read.
+        StoreError: its log cannot be read or holds no start.
+    """
+    events = list(read_events(folder.events, Artifacts(folder.artifacts)))
+    first = next((each for each in events if each.kind == RunStarted.KIND), None)
+    if first is None:
+        raise StoreError(f"`{folder.events}` does not hold the start of a run")
+    state, seconds = _ended(events)
+    if state in CLOSED:
+        raise SpecError(
+            f"run `{folder.id}` is {state}; only a run that was stopped, killed or is "
+            "partial can be resumed"
+        )
+    started = parse(first, RunStarted)
+    models = ", ".join(f"{role}: {dump(name)}" for role, name in started.models.items())
+    task = load_task(folder.task, {"model": f"{{{models}}}"})
+    prepared = prepare(
+        task,
+        settings=host.settings,
+        env=host.env,
+        price_of=host.price,
+        task_folder=folder.inputs,
+        needs_credentials=not host.brings_model,
+    )
+    return Past(folder, prepared, started, events, seconds)
+
+
+async def resume_run(past: Past, host: Host, live: Live | None = None) -> RunResult:
+    """Go on where the log ends: finished work is taken from it, never paid again.
+
+    Raises:
+        RunBusy: another process writes this run.
+        StoreError: the folder cannot be written.
+    """
+    live = live or Live()
+    folder = past.folder
+    with RunLock(folder.lock):
+        artifacts = Artifacts(folder.artifacts)
+        log = EventLog.reopen(folder.events, folder.id, artifacts, host.clock)
+        try:
+            session = open_session(
+                past.prepared,
+                host,
+                folder,
+                log,
+                salt=bytes.fromhex(past.started.salt),
+                past=past.events,
+                on_event=live.on_event,
+            )
+            session.progress.carried_s = past.seconds
+            totals = session.progress.totals
+            session.services.budget.book(
+                Amount(totals.usd or 0.0, totals.limited_tokens)
+            )
+            log.append(RunResumed(versions(), log.seq))
+            await log.sync()
+            dispatcher = Dispatcher(session.crew(), past=past.events)
+            return await work(
+                session,
+                live,
+                dispatcher=dispatcher,
+                lead=rebuild(session.services, LEAD, past.events),
+                reports_returned=_reports_returned(past.events),
+            )
+        finally:
+            log.close()
+
+
+def _reports_returned(events: Sequence[Event]) -> int:
+    return sum(
+        event.kind == ReportSubmitted.KIND and not event.data["accepted"]
+        for event in events
+    )
+
+
+def _ended(events: Sequence[Event]) -> tuple[str, float]:
+    """Return the state the log ends in, and the seconds at work."""
+    state, seconds = "running", 0.0
+    for event in events:
+        if event.kind == RunEnded.KIND:
+            state, seconds = event.data["state"], event.data["seconds"]
+        elif event.kind == RunResumed.KIND:
+            state = "running"
+    return state, seconds

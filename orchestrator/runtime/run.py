@@ -1,0 +1,303 @@
+"""One run from task to report: everything is wired here."""
+
+from __future__ import annotations
+
+import secrets
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import anyio
+
+from orchestrator.agent.build import build_agent
+from orchestrator.agent.notes import NotesWriter
+from orchestrator.agent.rebuild import Resumed
+from orchestrator.agent.spec import AgentSpec, Outcome
+from orchestrator.errors import StoreError
+from orchestrator.events import Event, RunEnded, RunStarted
+from orchestrator.ids import run_id
+from orchestrator.messages import encode
+from orchestrator.runtime.citations import KnownPlaces
+from orchestrator.runtime.finish import Finisher, Report
+from orchestrator.runtime.host import Host
+from orchestrator.runtime.lead import LEAD, OwnReads, lead_spec
+from orchestrator.runtime.prepare import Prepared
+from orchestrator.runtime.report import mechanical_report, with_checks
+from orchestrator.runtime.result import BUG, EXIT_CODES, RunResult, State
+from orchestrator.runtime.session import (
+    Session,
+    open_session,
+    versions,
+    write_inputs,
+)
+from orchestrator.store.artifacts import Artifacts
+from orchestrator.store.disk import write_atomic
+from orchestrator.store.eventlog import EventLog
+from orchestrator.store.layout import check_writable, create
+from orchestrator.store.lock import RunLock
+from orchestrator.store.transcript import as_jsonl
+from orchestrator.subagents.dispatch import Dispatcher
+from orchestrator.tools.delegate import Delegate
+from orchestrator.tools.handin import Finish
+from orchestrator.tools.notes import UpdateNotes
+from orchestrator.tools.registry import Registry
+
+__all__ = ["Live", "start", "work"]
+
+OnEvent = Callable[[Event], None]
+
+
+@dataclass(slots=True)
+class Live:
+    """A handle on a run while it works.
+
+    Attributes:
+        scope: cancel it to interrupt the run: results are recorded, and it can be
+            resumed.
+        on_event: told of each event.
+    """
+
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    on_event: OnEvent | None = None
+
+
+async def start(prepared: Prepared, host: Host, live: Live | None = None) -> RunResult:
+    """Run a task in a new folder and return what it came to.
+
+    Raises:
+        StoreError: the runs folder cannot be written; nothing was spent.
+    """
+    live = live or Live()
+    check_writable(host.runs_dir)
+    name = prepared.task.name
+    run = run_id(name, host.clock.now(), salt=secrets.token_bytes(8))
+    folder = create(host.runs_dir, run)
+    salt = secrets.token_bytes(16)
+    with RunLock(folder.lock):
+        log = EventLog.create(
+            folder.events, run, Artifacts(folder.artifacts), host.clock
+        )
+        try:
+            session = open_session(
+                prepared, host, folder, log, salt=salt, on_event=live.on_event
+            )
+            write_inputs(session)
+            log.append(_started(session, salt))
+            await log.sync()
+            return await work(session, live)
+        finally:
+            log.close()
+
+
+def _started(session: Session, salt: bytes) -> RunStarted:
+    prepared = session.prepared
+    limits = prepared.task.limits.model_dump()
+    return RunStarted(
+        task=prepared.task.name,
+        objective=prepared.task.objective,
+        versions=versions(),
+        salt=salt.hex(),
+        models={"lead": prepared.models.lead, "subagents": prepared.models.subagents},
+        limits={**limits, "usd": prepared.usd},
+        model_reason=prepared.models.reason,
+    )
+
+
+async def work(
+    session: Session,
+    live: Live,
+    *,
+    dispatcher: Dispatcher | None = None,
+    lead: Resumed | None = None,
+    reports_returned: int = 0,
+) -> RunResult:
+    """Let the lead work to its end, and write down what came of it.
+
+    Args:
+        session: open, with `run.started` in its log.
+        live: the handle.
+        dispatcher: with the subagents of earlier processes, on resume.
+        lead: where an earlier process left the lead.
+        reports_returned: how often the report was sent back before.
+    """
+    dispatcher = dispatcher or Dispatcher(session.crew())
+    outcome: Outcome | None = None
+    bug = ""
+    try:
+        with live.scope:
+            outcome = await _lead(session, dispatcher, lead, reports_returned)
+    except anyio.get_cancelled_exc_class():
+        # The caller is being cancelled: record it, then let go.
+        await _shielded(session, dispatcher, None, "")
+        raise
+    except StoreError:
+        raise
+    except Exception:  # noqa: BLE001 - a fault of ours: it is recorded, then told
+        bug = traceback.format_exc()
+    return await _shielded(session, dispatcher, outcome, bug)
+
+
+async def _lead(
+    session: Session,
+    dispatcher: Dispatcher,
+    resumed: Resumed | None,
+    reports_returned: int,
+) -> Outcome:
+    prepared, services = session.prepared, session.services
+
+    def places() -> KnownPlaces:
+        seen = session.sightings
+        return KnownPlaces(
+            findings=dispatcher.findings,
+            unsupported=dispatcher.unsupported,
+            own_reads={
+                path: versions[-1].lines for path, versions in seen.of(LEAD).items()
+            },
+            lines_of={path: file.lines for path, file in seen.paths().items()},
+        )
+
+    notes = session.progress.notes_of(LEAD)
+    registry = Registry(
+        [
+            *services.base_tools,
+            Delegate(dispatcher),
+            UpdateNotes(NotesWriter(LEAD, notes, session.log)),
+            Finish(
+                Finisher(
+                    session.log,
+                    prepared.task.deliverable,
+                    places,
+                    returned=reports_returned,
+                )
+            ),
+        ]
+    )
+    spec = resumed.spec if resumed else _fresh_spec(session, registry)
+    hint = OwnReads(lambda: services.words("delegate_reminder"))
+    agent = build_agent(
+        services,
+        spec,
+        registry=registry,
+        workspace=session.workspace,
+        state=resumed.state if resumed else None,
+        after_turn=hint.after_turn if "delegate" in spec.allowed else _no_texts,
+    )
+    try:
+        return await agent.run()
+    finally:
+        messages = agent.state.transcript.messages
+        folder = session.folder.agent(LEAD)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "transcript.jsonl").write_bytes(as_jsonl(messages))
+
+
+def _fresh_spec(session: Session, registry: Registry) -> AgentSpec:
+    return lead_spec(
+        session.prepared,
+        registry=registry,
+        facts=session.facts,
+        context_files=session.context_files,
+    )
+
+
+def _no_texts(_results: object) -> list[str]:
+    return []
+
+
+async def _shielded(
+    session: Session, dispatcher: Dispatcher, outcome: Outcome | None, bug: str
+) -> RunResult:
+    """Conclude, whoever cancels meanwhile."""
+    results: list[RunResult] = []
+    with anyio.CancelScope(shield=True):
+        results.append(await _conclude(session, dispatcher, outcome, bug))
+    return results[0]
+
+
+async def _conclude(
+    session: Session, dispatcher: Dispatcher, outcome: Outcome | None, bug: str
+) -> RunResult:
+    """Write report, result and state; return the result of the run."""
+    verdict = _verdict(session, dispatcher, outcome, bug)
+    folder, log = session.folder, session.log
+    if verdict.report:
+        write_atomic(folder.report, verdict.report.encode())
+    if verdict.result is not None:
+        write_atomic(folder.result, encode(verdict.result) + b"\n")
+    exit_code = BUG if bug else EXIT_CODES[verdict.state]
+    seconds = session.progress.seconds
+    log.append(
+        RunEnded(
+            state=verdict.state,
+            exit_code=exit_code,
+            reason=verdict.reason,
+            missing=verdict.missing,
+            seconds=round(seconds, 3),
+            traceback=bug,
+        )
+    )
+    session.progress.write(force=True)
+    await log.sync()
+    return RunResult(
+        id=log.run_id,
+        folder=folder.path,
+        state=verdict.state,
+        exit_code=exit_code,
+        reason=verdict.reason,
+        missing=verdict.missing,
+        report=verdict.report,
+        result=verdict.result,
+        totals=session.progress.totals,
+        seconds=seconds,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    state: State
+    reason: str = ""
+    missing: list[str] = field(default_factory=list)
+    report: str = ""
+    result: object = None
+
+
+def _verdict(
+    session: Session, dispatcher: Dispatcher, outcome: Outcome | None, bug: str
+) -> _Verdict:
+    if bug:
+        last = bug.strip().splitlines()[-1]
+        return _Verdict("failed", f"a fault of the program: {last}")
+    if outcome is None:
+        return _Verdict("interrupted", "stopped; `orchestrate resume` goes on")
+    missing = dispatcher.missing()
+    if outcome.kind == "submitted" and isinstance(outcome.value, Report):
+        report = outcome.value
+        missing = [*report.missing, *missing]
+        if outcome.limit:
+            missing.insert(0, f"the lead was stopped by a limit: {outcome.reason}")
+        text = with_checks(report.text, missing, dispatcher.remarks())
+        state: State = "partial" if missing else "done"
+        reason = missing[0] if missing else ""
+        return _Verdict(state, reason, missing, text, report.result)
+    return _without_report(session, dispatcher, outcome, missing)
+
+
+def _without_report(
+    session: Session, dispatcher: Dispatcher, outcome: Outcome, missing: list[str]
+) -> _Verdict:
+    """Return the verdict where the lead handed in nothing."""
+    found = dispatcher.findings
+    if outcome.kind == "unvalidated" and outcome.text.strip():
+        why = f"the report was not handed in and is unvalidated: {outcome.reason}"
+        missing = [why, *missing]
+        text = with_checks(outcome.text, missing, dispatcher.remarks())
+        return _Verdict("partial", why, missing, text)
+    quota = outcome.reason.startswith("quota_exhausted")
+    if outcome.kind == "limit" or quota or found:
+        why = f"no report was handed in: {outcome.reason}"
+        missing = [why, *missing]
+        objective = session.prepared.task.objective
+        text = mechanical_report(objective, found, outcome.reason)
+        text = with_checks(text, missing, dispatcher.remarks())
+        return _Verdict("partial", why, missing, text)
+    return _Verdict("failed", outcome.reason or "the lead said nothing", missing)
