@@ -1,0 +1,102 @@
+"""Read what `delegate` gives back: which briefs ran, and what was found."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from orchestrator.models.offline import phrases
+
+__all__ = ["AgentResult", "Place", "parse_results", "refused_titles"]
+
+_ROW = re.compile(r"^(a\d+) \| (.*?) \| (.*?) \| \d+ \| ")
+_OPEN = re.compile(r'^<findings agent="(a\d+)" title="(.*?)" status="(\w+)"')
+_CLOSE = "</findings>"
+_ITEM = re.compile(r"^\[(a\d+)#(\d+)\] (UNSUPPORTED\b[^:]*: )?(.*)$")
+_CONFIDENCE = re.compile(r" \([\d.]+\)$")
+_SOURCE = re.compile(r"^  (?!> )(?P<path>\S.*?):(?P<first>\d+)(?:-(?P<last>\d+))?$")
+_TRIED = re.compile(r"^- searched for: (.*)$")
+_REFUSED = re.compile(r"^briefs\[\d+\] “(.*)” was refused\b")
+_HAS_FAILED = re.compile(r"^(?:failed|limit|unvalidated|cancelled|stalled)\b")
+
+
+@dataclass(slots=True)
+class Place:
+    """One claim that came back, with the place that it cites."""
+
+    claim: str
+    agent: str
+    item: int
+    path: str = ""
+    first: int = 0
+    last: int = 0
+    quote: str = ""
+    unsupported: bool = False
+
+
+@dataclass(slots=True)
+class AgentResult:
+    """What one subagent brought, or that it brought nothing."""
+
+    agent: str
+    title: str
+    state: str
+    places: list[Place] = field(default_factory=list)
+    tried: list[str] = field(default_factory=list)
+    """Terms that were searched for without success."""
+
+    @property
+    def questions(self) -> list[int]:
+        """Return the numbers of the questions that its brief named."""
+        return phrases.numbers_in(self.title)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it ended without having looked to the end."""
+        return bool(_HAS_FAILED.match(self.state))
+
+
+def refused_titles(text: str) -> list[str]:
+    """Return the titles of the briefs that were refused."""
+    return [
+        match.group(1) for line in text.splitlines() if (match := _REFUSED.match(line))
+    ]
+
+
+def parse_results(text: str) -> list[AgentResult]:
+    """Return what each subagent brought, in order of acceptance."""
+    found: dict[str, AgentResult] = {}
+    current: AgentResult | None = None
+    for line in text.splitlines():
+        row = None if current else _ROW.match(line)
+        opened = None if current else _OPEN.match(line)
+        if row:
+            agent, title, state = row.group(1), row.group(2), row.group(3)
+            found[agent] = AgentResult(agent, title, state)
+        elif opened:
+            agent, title, status = opened.groups()
+            current = found.setdefault(agent, AgentResult(agent, title, status))
+        elif line == _CLOSE:
+            current = None
+        elif current:
+            _take(current, line)
+    return list(found.values())
+
+
+def _take(result: AgentResult, line: str) -> None:
+    item = _ITEM.match(line)
+    if item and item.group(1) == result.agent:
+        claim = _CONFIDENCE.sub("", item.group(4)).strip()
+        number, is_bad = int(item.group(2)), bool(item.group(3))
+        result.places.append(Place(claim, result.agent, number, unsupported=is_bad))
+        return
+    tried = _TRIED.match(line)
+    if tried:
+        result.tried.append(tried.group(1))
+    place = result.places[-1] if result.places else None
+    source = _SOURCE.match(line)
+    if place and source and not place.path:
+        place.path, place.first = source["path"], int(source["first"])
+        place.last = int(source["last"] or source["first"])
+    elif place and line.startswith("  > "):
+        place.quote = f"{place.quote}\n{line[4:]}".strip("\n")

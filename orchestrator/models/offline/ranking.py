@@ -1,0 +1,314 @@
+"""Choose the place that answers a question, or say that there is none.
+
+A place is taken only where what the question is about is nearly all there: in the
+unit itself, in its headings, or right beside it. A wrong place is worse than none.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from orchestrator.models.offline import lexicon
+from orchestrator.models.offline.passages import Page, Unit, units
+from orchestrator.models.offline.words import (
+    AnswerType,
+    Bag,
+    Concept,
+    asks_for,
+    concepts,
+    is_han,
+    is_question,
+)
+
+__all__ = ["Hit", "Question", "best_hits", "is_outdated", "rarity"]
+
+# Share of what the question is about that a place must hold, and the share that
+# any single important concept must reach. Tuned on the examples.
+ENOUGH = 0.74
+KEY_ENOUGH = 0.55
+TAKEN_ALONG = 0.02
+
+_OUTDATED = re.compile(
+    r"superseded|deprecated|obsolete|\barchived\b|no longer (?:valid|in force)|"
+    r"kept\s+for\s+the\s+record|\*\*已废止|^已废止|本版.{0,20}(?:废止|停止)|已作废|仅供存档|旧版",
+    re.I | re.M,
+)
+_OLD_NAME = re.compile(
+    r"(?:^|[/_\-])(?:old|archive[d]?|legacy|deprecated|旧|废止)", re.I
+)
+_DIGIT = re.compile(
+    r"\d|[一二两三四五六七八九十百千万半]+\s*(?:[个次位天周年月种块名条只项倍]|小时|分钟)"
+)
+_DURATION = re.compile(
+    r"(?:\d|\b(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|"
+    r"sixteen|twenty|thirty|half)\b)[\s-]*(?:[a-z]+\s+){0,2}"
+    r"(?:ms|s|sec|seconds?|minutes?|min|hours?|h|days?|weeks?|months?|years?)\b"
+    r"|[\d一二两三四五六七八九十半]+\s*(?:毫秒|秒|分钟|个?小时|天|周|星期|个月|个?工作日|日内)"
+    r"|(?<!\d)\d{1,2}\s*年|[一二两三五十]年"
+    r"|_s\b|_seconds\b|permanent|for ever|永久|每[天周月年]"
+    r"|\b(?:daily|weekly|monthly|yearly)",
+    re.I,
+)
+_MONEY = re.compile(
+    r"[€$£¥￥]\s?\d|\d[\d,.]*\s*(?:euros?|eur|usd|dollars?|元|块|万)|free of charge|"
+    r"for free|costs? nothing|\busd|免费|不收费",
+    re.I,
+)
+_DATE = re.compile(
+    r"\d{4}|\d{1,2}:\d{2}|\d+\s*[月日号点]|\b(?:"
+    + "|".join([*lexicon.MONTHS, "mondays?", "tuesdays?", "wednesdays?", "thursdays?"])
+    + r"|fridays?|saturdays?|sundays?|before|after|until|at the end)\b"
+    r"|[周星期]+[一二三四五六日]|之前|之后|以前|以后|月底|年底"
+    r"|\d+ ?(?:hours?|days?|weeks?|months?)",
+    re.I,
+)
+_ANSWERS: Mapping[AnswerType, re.Pattern[str]] = {
+    "number": _DIGIT,
+    "duration": _DURATION,
+    "money": _MONEY,
+    "date": _DATE,
+    "person": re.compile(r"(?<=[a-z,:(] )[A-Z][a-z]+\b|^[A-Z][a-z]+(?= [a-z(])"),
+}
+_WHY = re.compile(r"\b(?:why|cause[sd]?|reason)\b|为什么|原因|导致|根因", re.I)
+_BECAUSE = re.compile(
+    r"\b(?:because|since|so that|due to|caused|therefore|had been|has been|expired)\b"
+    r"|因为|由于|导致|原因是",
+    re.I,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question and what it is about."""
+
+    text: str
+    concepts: tuple[Concept, ...]
+    wants: AnswerType
+    asks_why: bool
+
+    @classmethod
+    def of(cls, text: str) -> Question:
+        """Read a question."""
+        return cls(text, concepts(text), asks_for(text), bool(_WHY.search(text)))
+
+    @property
+    def strong(self) -> tuple[Concept, ...]:
+        """Return what can decide; the weak ones too where there is nothing else."""
+        return tuple(c for c in self.concepts if not c.is_weak) or self.concepts
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A place that answers a question."""
+
+    page: Page
+    unit: Unit
+    score: float
+    coverage: float
+    first: int
+    last: int
+
+
+@dataclass(slots=True)
+class _Weighed:
+    """A question with the weight of each concept in what was searched."""
+
+    question: Question
+    weights: list[float]
+    key: list[bool] = field(default_factory=list)
+    focus: int | None = None
+    """What an English question asks about is named first; elsewhere None."""
+
+
+def is_outdated(page: Page) -> bool:
+    """Return whether a page says of itself that it is no longer in force."""
+    head = "\n".join(page.lines.get(number, "") for number in range(1, 13))
+    return bool(_OUTDATED.search(head) or _OLD_NAME.search(page.path))
+
+
+def rarity(found_in: int, files: int) -> float:
+    """Return from 0.35 (everywhere) to 1 (in one file or none)."""
+    if found_in <= 1 or files <= 1:
+        return 1.0
+    return max(0.35, 1.0 - math.log(found_in) / math.log(files + 1))
+
+
+def best_hits(
+    question: Question,
+    pages: Iterable[Page],
+    *,
+    found_in: Mapping[str, int],
+    files: int,
+    most: int = 1,
+) -> list[Hit]:
+    """Return the best places for `question`, best first, or none.
+
+    Args:
+        question: what is asked.
+        pages: what was read.
+        found_in: number of files by label of concept, as the search counted them.
+        files: number of files that were searched, as far as is known.
+        most: how many at most; more than one only where they are equally good.
+    """
+    weighed = _weigh(question, found_in, files)
+    hits: list[Hit] = []
+    for page in pages:
+        hits += _hits_of(page, weighed)
+    hits.sort(key=lambda hit: (-hit.score, hit.page.path, hit.first))
+    chosen: list[Hit] = []
+    for hit in hits:
+        if len(chosen) == most or (
+            chosen and hit.score < chosen[0].score - TAKEN_ALONG
+        ):
+            break
+        if not any(_overlap(hit, other) for other in chosen):
+            chosen.append(hit)
+    return chosen
+
+
+def _overlap(one: Hit, other: Hit) -> bool:
+    return (
+        one.page.path == other.page.path
+        and one.first <= other.last
+        and other.first <= one.last
+    )
+
+
+def _weigh(question: Question, found_in: Mapping[str, int], files: int) -> _Weighed:
+    weights = [
+        concept.weight * rarity(found_in.get(concept.label, 2), files)
+        for concept in question.concepts
+    ]
+    most = max(weights, default=0.0)
+    key = [
+        not concept.is_weak and weight >= 0.6 * most
+        for concept, weight in zip(question.concepts, weights, strict=True)
+    ]
+    first = next((at for at, is_key in enumerate(key) if is_key), None)
+    return _Weighed(question, weights, key, None if is_han(question.text) else first)
+
+
+def _hits_of(page: Page, weighed: _Weighed) -> list[Hit]:
+    question = weighed.question
+    wanted = question.concepts
+    if not wanted:
+        return []
+    found = units(page)
+    title = found[0].text if found else ""
+    title_bag = Bag.of(f"{page.path} {title}")
+    in_title = [concept.match(title_bag) for concept in wanted]
+    years = re.findall(r"\b20\d\d\b", question.text)
+    old = is_outdated(page) and not any(year in page.path for year in years)
+    bags: dict[tuple[str, ...], list[float]] = {}
+    hits: list[Hit] = []
+    for unit in found:
+        if unit.asks:
+            continue
+        own = _matches(wanted, unit.text)
+        if unit.heads not in bags:
+            bags[unit.heads] = _matches(wanted, " \n ".join(unit.heads))
+        heads = bags[unit.heads]
+        if not any(own) and not any(heads):
+            continue
+        near = _matches(wanted, unit.near)
+        hit = _judge(weighed, page, unit, (own, near, heads, in_title), old)
+        if hit:
+            hits.append(hit)
+    return hits
+
+
+def _matches(wanted: tuple[Concept, ...], text: str) -> list[float]:
+    if not text:
+        return [0.0] * len(wanted)
+    bag = Bag.of(text)
+    return [concept.match(bag) for concept in wanted]
+
+
+def _judge(
+    weighed: _Weighed,
+    page: Page,
+    unit: Unit,
+    matches: tuple[list[float], list[float], list[float], list[float]],
+    old: bool,
+) -> Hit | None:
+    own, near, heads, title = matches
+    total = sum(weighed.weights)
+    covered = own_share = 0.0
+    for place, weight in enumerate(weighed.weights):
+        there = max(
+            own[place], near[place] * 0.85, heads[place] * 0.85, title[place] * 0.75
+        )
+        if weighed.key[place] and there < KEY_ENOUGH:
+            return None
+        covered += weight * there
+        own_share += weight * own[place]
+    coverage, own_share = covered / total, own_share / total
+    if coverage < ENOUGH:
+        return None
+    if own_share < 0.15 and not (weighed.question.wants or _headed(weighed, unit)):
+        return None
+    bonus = _bonus(weighed.question, unit)
+    if bonus is None:
+        return None
+    score = coverage + 0.25 * own_share + bonus
+    if weighed.focus is not None:
+        score += 0.15 * own[weighed.focus]
+    # Of sentences that are equally good, the first says it and the others go on.
+    score -= 0.001 * min(unit.first - min(page.lines), 99)
+    first, last = _with_antecedent(page, unit)
+    return Hit(page, unit, score * (0.8 if old else 1.0), coverage, first, last)
+
+
+def _headed(weighed: _Weighed, unit: Unit) -> bool:
+    """Return whether the innermost heading names something that was asked for."""
+    wanted = weighed.question.strong
+    return bool(unit.heads) and any(_matches(wanted, unit.heads[-1]))
+
+
+def _is_answer(wants: AnswerType, unit: Unit) -> bool:
+    """Return whether a unit holds a number, a date … where one was asked for."""
+    if _ANSWERS[wants].search(unit.text):
+        return True
+    if wants == "date":
+        return bool(unit.heads and _DATE.search(unit.heads[-1]))
+    # In a table the currency or the unit stands in the head.
+    return wants == "money" and " – " in unit.text and bool(_DIGIT.search(unit.text))
+
+
+def _bonus(question: Question, unit: Unit) -> float | None:
+    """Return what speaks for a unit besides its words; None if it cannot be."""
+    if is_question(unit.text):
+        return None
+    bonus = 0.08 if unit.defines else 0.0
+    if is_han(question.text) == is_han(unit.text):
+        bonus += 0.12
+    if question.wants:
+        if not _is_answer(question.wants, unit):
+            return None
+        bonus += 0.1
+    if question.asks_why:
+        says_why = bool(_BECAUSE.search(unit.text))
+        under_why = bool(unit.heads and _WHY.search(unit.heads[-1]))
+        if not (says_why or under_why):
+            return None
+        bonus += 0.1 * says_why + 0.25 * under_why
+    return bonus
+
+
+_LEANS = re.compile(
+    r"^(?:It|They|This|These|That|Later|Those|He|She|Above that|After that|Between|"
+    r"其|它|该|此|这)\b|^(?:其|它|该|此|这|超出)"
+)
+
+
+def _with_antecedent(page: Page, unit: Unit) -> tuple[int, int]:
+    """Return the lines of a unit, with the sentence before where it leans on it."""
+    if unit.before and _LEANS.match(unit.text) and unit.last - unit.first < 3:
+        start = unit.before[:12].strip()
+        for number in range(unit.first, max(unit.first - 4, 0), -1):
+            if start and start in page.lines.get(number, ""):
+                return number, unit.last
+    return unit.first, unit.last

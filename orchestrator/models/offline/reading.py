@@ -1,0 +1,203 @@
+"""Read a request as a model would: what is wanted, what was called, what came back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator.messages import Block, text_of
+from orchestrator.models.base import ModelRequest
+from orchestrator.models.offline.words import is_question
+
+__all__ = [
+    "Call",
+    "Conversation",
+    "bullets",
+    "paths_in",
+    "questions_of",
+    "sections",
+]
+
+_HEADING = re.compile(r"^#{1,3}\s+(.+?)\s*#*$")
+_CONTEXT_FILE = re.compile(
+    r"^={3,} begin (\S+?):.*?^={3,} end \1 ={3,}$", re.MULTILINE | re.DOTALL
+)
+_BULLET = re.compile(r"^\s*(?:[-*+•]|\d+[.)、])\s+(.*)$")
+_LAST_CALL = re.compile(
+    r"\b(?:is|was) reached\b.*\blast answer\b|\blast (?:call|answer|turn)\b|最后一次",
+    re.IGNORECASE | re.DOTALL,
+)
+_CODE_SPAN = re.compile(r"`([^`\n]+)`")
+_PATH = re.compile(
+    r"(?<![\w/.])((?:[\w.\-]+/)+[\w.\-]*|[\w\-]+\.[A-Za-z]{1,5})(?![\w/])"
+)
+_CLAUSE = re.compile(r"(?<=[。！？；])|(?<=[.!?;])\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of the conversation and its result."""
+
+    id: str
+    name: str
+    input: Mapping[str, Any]
+    result: str = ""
+    is_error: bool = False
+    answered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A request, read once."""
+
+    tools: frozenset[str]
+    first: str
+    """Text of the first user message: the task or the brief."""
+    calls: tuple[Call, ...]
+    """In order of the conversation."""
+    said: tuple[str, ...] = ()
+    """Texts after the first message, oldest first."""
+    turns: int = 0
+    """Assistant messages so far."""
+    just_said: str = ""
+    """Text of the last message, results left out."""
+    schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, request: ModelRequest) -> Conversation:
+        """Read `request`."""
+        results: dict[str, Block] = {}
+        calls: list[Block] = []
+        said: list[str] = []
+        turns = 0
+        for message in request.messages:
+            content = message.get("content") or ""
+            if message.get("role") == "assistant":
+                turns += 1
+                calls += [block for block in _blocks(content) if _is_call(block)]
+                continue
+            for block in _blocks(content):
+                if block.get("type") == "tool_result":
+                    results[str(block.get("tool_use_id"))] = block
+            said.append(_own_text(content))
+        last = request.messages[-1] if request.messages else {}
+        return cls(
+            tools=frozenset(str(tool.get("name")) for tool in request.tools),
+            first=said[0] if said else "",
+            calls=tuple(_call(block, results) for block in calls),
+            said=tuple(text for text in said[1:] if text),
+            turns=turns,
+            just_said=_own_text(last.get("content") or ""),
+            schemas={
+                str(tool.get("name")): tool.get("input_schema") or {}
+                for tool in request.tools
+            },
+        )
+
+    def named(self, name: str) -> tuple[Call, ...]:
+        """Return the calls of one tool, oldest first."""
+        return tuple(call for call in self.calls if call.name == name)
+
+    def has_made(self, name: str, arguments: Mapping[str, Any]) -> Call | None:
+        """Return the call with exactly this input, if it was made."""
+        for call in self.calls:
+            if call.name == name and dict(call.input) == dict(arguments):
+                return call
+        return None
+
+    @property
+    def must_end(self) -> bool:
+        """Whether the last message says that this is the last answer."""
+        return self.turns > 0 and bool(_LAST_CALL.search(self.just_said))
+
+
+def _blocks(content: str | Sequence[Block]) -> Sequence[Block]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _own_text(content: str | Sequence[Block]) -> str:
+    return text_of([b for b in _blocks(content) if b.get("type") == "text"])
+
+
+def _is_call(block: Block) -> bool:
+    return block.get("type") == "tool_use"
+
+
+def _call(block: Block, results: Mapping[str, Block]) -> Call:
+    result = results.get(str(block.get("id")))
+    given = block.get("input")
+    return Call(
+        id=str(block.get("id")),
+        name=str(block.get("name")),
+        input=given if isinstance(given, dict) else {},
+        result=text_of(result.get("content") or "") if result else "",
+        is_error=bool(result and result.get("is_error")),
+        answered=result is not None,
+    )
+
+
+# ---- first messages -----------------------------------------------------------------
+
+
+def sections(text: str) -> dict[str, str]:
+    """Return the text under each heading, by the heading in lower case.
+
+    Context files are left out; text before the first heading has the key "". What the
+    first heading of its own name holds is kept where a name occurs twice.
+    """
+    found: dict[str, list[str]] = {"": []}
+    current = found[""]
+    in_fence = False
+    for line in _CONTEXT_FILE.sub("", text).splitlines():
+        if line.lstrip().startswith("```"):
+            in_fence = not in_fence
+        heading = None if in_fence else _HEADING.match(line)
+        if heading:
+            current = found.setdefault(heading.group(1).strip("*:").lower(), [])
+        else:
+            current.append(line)
+    return {name: "\n".join(lines).strip("\n") for name, lines in found.items()}
+
+
+def bullets(text: str) -> list[str]:
+    """Return the items of a list, continued lines joined."""
+    items: list[str] = []
+    for line in text.splitlines():
+        match = _BULLET.match(line)
+        if match:
+            items.append(match.group(1).strip())
+        elif line.strip() and items:
+            items[-1] = f"{items[-1]} {line.strip()}"
+        elif line.strip():
+            items.append(line.strip())
+    return [item for item in items if item]
+
+
+def questions_of(named: str, objective: str) -> list[str]:
+    """Return the questions: those listed, else what the objective asks or says.
+
+    Args:
+        named: text under the heading of the questions, or "".
+        objective: text of the objective.
+    """
+    listed = bullets(named)
+    if listed:
+        return list(dict.fromkeys(listed))
+    whole = " ".join(objective.split())
+    clauses = [part.strip() for part in _CLAUSE.split(whole) if part and part.strip()]
+    asked = [clause for clause in clauses if is_question(clause)]
+    return list(dict.fromkeys(asked or clauses[:6] or [whole]))[:24]
+
+
+def paths_in(texts: Iterable[str]) -> list[str]:
+    """Return what looks like a path in `texts`: code spans first, in order."""
+    found: dict[str, None] = {}
+    for text in texts:
+        for span in _CODE_SPAN.findall(text):
+            if " " not in span.strip():
+                found[span.strip()] = None
+        for path in _PATH.findall(_CODE_SPAN.sub(" ", text)):
+            found[path.rstrip(".")] = None
+    return list(found)

@@ -1,0 +1,231 @@
+"""Compose the report, and a JSON result, from the places that came back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator.evidence import citations
+from orchestrator.models.offline.answers import AgentResult, Place
+from orchestrator.models.offline.phrases import shortened
+from orchestrator.models.offline.ranking import Question
+from orchestrator.models.offline.result import fill, schema_in
+from orchestrator.models.offline.words import Bag, is_han
+
+__all__ = ["Draft", "compose", "without_citations"]
+
+CHARS_PER_TOKEN = 2.0
+# Characters that would end a path, or start another, inside `[path:1-2]`.
+_UNSAFE = re.compile(r"[\s\[\](),;，；、`]")
+_LIKE_CITATION = re.compile(r"\[([^\[\]\n]*[:#]L?\d[^\[\]\n]*)\]")
+
+
+@dataclass(slots=True)
+class Draft:
+    """A report and what the notes say about it."""
+
+    report: str
+    result: Any = None
+    has_result: bool = False
+    plan: list[str] = field(default_factory=list)
+    facts: list[str] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+
+
+_WORDS = {
+    False: {
+        "title": "# Report",
+        "made": "> No language model was used. The offline model searched the files "
+        "for the words of each question and copied what it found; it understands "
+        "nothing, so read the cited lines.",
+        "none": "Nothing was found.",
+        "tried": " Searched for: {terms}.",
+        "unsupported": " (the quote of this claim was not found again)",
+        "failed": "Not answered: {agent} failed ({why}).",
+        "refused": "Not answered: no subagent worked on it.",
+        "cut": "The run reached a limit before all was done; what is missing is said "
+        "under each question.",
+        "incomplete": "## What is missing",
+        "no_result": "The JSON result could not be filled by extraction alone: {why}.",
+    },
+    True: {
+        "title": "# 报告",
+        "made": "> 本报告没有使用语言模型:离线模型只按问题中的词语搜索文件并摘录原文,"
+        "并不理解内容,请以所引行为准。(No language model was used.)",
+        "none": "没有找到。(Nothing was found.)",
+        "tried": "已搜索:{terms}。",
+        "unsupported": "(此条引文未能再次找到)",
+        "failed": "未能回答:{agent} 失败({why})。",
+        "refused": "未能回答:没有子代理处理此问题。",
+        "cut": "运行在完成之前达到上限,缺少的部分在各问题下说明。",
+        "incomplete": "## 缺少的部分",
+        "no_result": "仅靠摘录无法填写 JSON 结果:{why}。",
+    },
+}
+
+
+def compose(
+    objective: str,
+    questions: Sequence[str],
+    results: Sequence[AgentResult],
+    *,
+    deliverable: str,
+    max_tokens: int,
+    cut_short: bool,
+) -> Draft:
+    """Return the report: a section a question, each claim with its place.
+
+    Args:
+        objective: the task's; its language is the report's.
+        questions: in order.
+        results: what the subagents brought.
+        deliverable: the text of that section of the task.
+        max_tokens: most that the report may have.
+        cut_short: a limit was reached, so that the report must say so.
+    """
+    words = _WORDS[is_han(objective)]
+    by_question = _by_question(questions, results)
+    draft = Draft("")
+    parts = [words["title"], words["made"]]
+    if cut_short:
+        parts.append(words["cut"])
+    share = int(max_tokens * CHARS_PER_TOKEN / max(len(questions), 1))
+    for number, question in enumerate(questions, 1):
+        parts.append(f"## {number}. {_plain(shortened(question, 300))}")
+        places, tried = by_question[number]
+        parts.append(_answer(places, tried, _failure(number, results), words, share))
+        mark = "x" if places else " "
+        draft.plan.append(f"- [{mark}] {shortened(question, 160)}")
+        draft.facts += [f"- {shortened(p.claim, 200)} {_cite(p)}" for p in places[:2]]
+        if not places:
+            draft.open.append(f"- {shortened(question, 160)}")
+    missing = _missing(results, words)
+    if missing:
+        parts += [words["incomplete"], "\n".join(missing)]
+    schema = schema_in(deliverable)
+    if schema is not None:
+        answers = [
+            (question, by_question[number][0])
+            for number, question in enumerate(questions, 1)
+        ]
+        draft.result, problem = fill(schema, objective, answers)
+        draft.has_result = not problem
+        if problem:
+            parts.append(words["no_result"].format(why=problem))
+    draft.report = "\n\n".join(parts) + "\n"
+    return draft
+
+
+def _by_question(
+    questions: Sequence[str], results: Sequence[AgentResult]
+) -> dict[int, tuple[list[Place], list[str]]]:
+    found: dict[int, tuple[list[Place], list[str]]] = {
+        number: ([], []) for number in range(1, len(questions) + 1)
+    }
+    for result in results:
+        numbers = [n for n in result.questions if n in found] or list(found)
+        if len(numbers) == 1:
+            found[numbers[0]][0].extend(result.places)
+            found[numbers[0]][1].extend(result.tried)
+            continue
+        for place in result.places:
+            found[_closest(place, numbers, questions)][0].append(place)
+    return found
+
+
+def _closest(place: Place, numbers: Sequence[int], questions: Sequence[str]) -> int:
+    """Return the question that a claim answers, by the words they share."""
+    bag = Bag.of(f"{place.path} {place.claim} {place.quote}")
+
+    def share(number: int) -> float:
+        concepts = Question.of(questions[number - 1]).concepts
+        total = sum(concept.weight for concept in concepts) or 1.0
+        return sum(c.weight * c.match(bag) for c in concepts) / total
+
+    return max(numbers, key=lambda number: (share(number), -number))
+
+
+def _answer(
+    places: Sequence[Place],
+    tried: Sequence[str],
+    failure: str,
+    words: dict[str, str],
+    share: int,
+) -> str:
+    if not places:
+        if failure:
+            return words["refused"] if failure == "-" else failure
+        terms = shortened("; ".join(tried), 160)
+        more = words["tried"].format(terms=_plain(terms)) if terms else ""
+        return words["none"] + more
+    room = max(share // len(places) - 80, 80)
+    return "\n".join(
+        f"- {_plain(shortened(place.claim, room))} {_cite(place)}"
+        + (words["unsupported"] if place.unsupported else "")
+        for place in places
+    )
+
+
+def _failure(number: int, results: Sequence[AgentResult]) -> str:
+    """Return why a question was not worked on: "-" where no brief was accepted."""
+    mine = [r for r in results if number in r.questions or not r.questions]
+    if not mine:
+        return "-"
+    failed = [r for r in mine if r.has_failed]
+    if len(failed) < len(mine):
+        return ""
+    return "; ".join(f"{r.agent}: {_plain(shortened(r.state, 200))}" for r in failed)
+
+
+def _missing(results: Sequence[AgentResult], words: dict[str, str]) -> list[str]:
+    return [
+        "- "
+        + words["failed"].format(
+            agent=f"{result.agent} “{_plain(shortened(result.title, 80))}”",
+            why=_plain(shortened(result.state, 200)),
+        )
+        for result in results
+        if result.has_failed
+    ]
+
+
+def _cite(place: Place) -> str:
+    if not place.path or _UNSAFE.search(place.path):
+        return f"[{place.agent}#{place.item}]"
+    span = (
+        f"{place.first}" if place.first == place.last else f"{place.first}-{place.last}"
+    )
+    return f"[{place.path}:{span}]"
+
+
+def _plain(text: str) -> str:
+    """Return extracted text that cannot be taken for a citation of this report."""
+    return _LIKE_CITATION.sub(r"(\1)", text)
+
+
+def without_citations(report: str, refusal: str, *, drop_all: bool) -> str:
+    """Return `report` without the lines whose citations a refusal names.
+
+    Args:
+        report: as it was handed in.
+        refusal: the answer to it.
+        drop_all: where that did not help, leave out every cited claim.
+    """
+    kept: list[str] = []
+    for line in report.split("\n"):
+        named = [citation.text for citation in citations(line)]
+        if named and (drop_all or any(text in refusal for text in named)):
+            chinese = is_han(line)
+            kept.append(
+                "- "
+                + (
+                    "一条摘录因引文有误已删去。"
+                    if chinese
+                    else "An extract was taken out: its citation did not hold."
+                )
+            )
+        else:
+            kept.append(line)
+    return "\n".join(kept)

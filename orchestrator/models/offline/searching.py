@@ -1,0 +1,227 @@
+"""What a subagent searches for, and what it makes of the results.
+
+The plan is a pure function of the questions, so that each turn finds its own earlier
+calls again in the conversation and needs no memory.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator.models.offline.passages import Page
+from orchestrator.models.offline.patterns import pair_pattern, pattern
+from orchestrator.models.offline.ranking import Question, rarity
+from orchestrator.models.offline.reading import Conversation
+from orchestrator.models.offline.words import Bag, Concept
+
+__all__ = ["Candidate", "Search", "Seen", "pages_read", "plan_of", "seen_in"]
+
+# With one question, so many of its concepts are counted one by one.
+COUNTED = 5
+MAX_LINES = 60
+MAX_FILES = 1000
+PAGE_LINES = 400
+AROUND_LINES = 50
+
+_COUNT_ROW = re.compile(r"^(?P<path>[^\[\n].*?)(?::|\t)\s?(?P<count>\d[\d,]*)$")
+_LINE_ROW = re.compile(r"^(?P<path>[^:\n]+?)[:\-](?P<line>\d+)[:\-](?P<text>.*)$")
+_READ_ROW = re.compile(r"^\s*(\d+)\t(.*)$")
+_CUT = re.compile(r"\[… [\d,]+ characters left out|\[…[\d,]+\]|\[[\d,]+…\]")
+_HIDDEN = re.compile(r"(?:^|/)\.[^/]")
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One planned `grep`."""
+
+    question: int
+    kind: str
+    """`pairs`, or the label of the concept that is counted."""
+    input: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Seen:
+    """What the searches for one question found."""
+
+    counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Lines by path, by label of concept."""
+    lines: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    """Lines with two concepts, by path."""
+    searched: bool = False
+    errors: list[str] = field(default_factory=list)
+
+    @property
+    def files(self) -> int:
+        """Return how many files are known to hold anything."""
+        paths = {path for counted in self.counts.values() for path in counted}
+        return len(paths | set(self.lines)) + 1
+
+    @property
+    def found_in(self) -> dict[str, int]:
+        """Return the number of files by label of concept."""
+        return {label: len(counted) for label, counted in self.counts.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A file worth reading, and where to begin."""
+
+    path: str
+    score: float
+    input: Mapping[str, Any]
+
+
+def plan_of(questions: Sequence[Question]) -> list[Search]:
+    """Return the searches for `questions`: more for each where there are few."""
+    each = {1: COUNTED, 2: 3, 3: 2}.get(len(questions), 1)
+    planned: list[Search] = []
+    for number, question in enumerate(questions):
+        strong = list(question.strong)
+        if not strong:
+            continue
+        ranked = sorted(strong, key=lambda concept: -concept.weight)
+        planned.append(_search(number, "pairs", pair_pattern(_for_pairs(question))))
+        planned += [
+            _search(number, concept.label, pattern(concept))
+            for concept in ranked[:each]
+        ]
+    return planned
+
+
+def _for_pairs(question: Question) -> list[Concept]:
+    strong = list(question.strong)
+    if len(strong) == 1:
+        return [*strong, *(c for c in question.concepts if c.is_weak)][:4]
+    return strong[:7]
+
+
+def _search(question: int, kind: str, expression: str) -> Search:
+    arguments: dict[str, Any] = {"pattern": f"(?i){expression}"}
+    if kind == "pairs":
+        arguments |= {"output": "lines", "max_matches": MAX_LINES}
+    else:
+        arguments |= {"output": "count", "max_matches": MAX_FILES}
+    return Search(question, kind, arguments)
+
+
+def seen_in(
+    conversation: Conversation, planned: Iterable[Search], questions: int
+) -> list[Seen]:
+    """Return what the planned searches have found, one entry per question."""
+    found = [Seen() for _ in range(questions)]
+    made = {_key(call.input): call for call in conversation.named("grep")}
+    for search in planned:
+        call = made.get(_key(search.input))
+        if call is None or not call.answered:
+            continue
+        seen = found[search.question]
+        seen.searched = True
+        if call.is_error:
+            seen.errors.append(call.result[:200])
+        elif search.kind == "pairs":
+            for path, line, text in line_rows(call.result):
+                seen.lines.setdefault(path, []).append((line, text))
+        else:
+            seen.counts[search.kind] = dict(_count_rows(call.result))
+    return found
+
+
+def _key(arguments: Mapping[str, Any]) -> tuple[str, str]:
+    return str(arguments.get("pattern")), str(arguments.get("output"))
+
+
+def _count_rows(result: str) -> Iterable[tuple[str, int]]:
+    for row in result.splitlines():
+        match = _COUNT_ROW.match(row)
+        if match:
+            yield match["path"], int(match["count"].replace(",", ""))
+
+
+def line_rows(result: str) -> Iterable[tuple[str, int, str]]:
+    """Yield (path, line, text) of the rows of a `grep` for lines."""
+    for row in result.splitlines():
+        match = _LINE_ROW.match(row)
+        if match:
+            yield match["path"], int(match["line"]), match["text"]
+
+
+# ---- which files to read ------------------------------------------------------------
+
+
+def candidates(question: Question, seen: Seen) -> list[Candidate]:
+    """Return the files worth reading for `question`, the best first."""
+    weights = {
+        concept.label: concept.weight
+        * rarity(seen.found_in.get(concept.label, 2), seen.files)
+        for concept in question.concepts
+    }
+    counted = {c.label: c for c in question.strong if c.label in seen.counts}
+    paths = {path for found in seen.counts.values() for path in found}
+    ranked: list[Candidate] = []
+    for path in sorted(paths | set(seen.lines)):
+        named = Bag.of(path)
+        score = 0.0
+        for label, concept in counted.items():
+            lines = seen.counts[label].get(path, 0)
+            if lines:
+                score += weights[label] * (1 + 0.1 * math.log(lines))
+            score += 0.3 * weights[label] * concept.match(named)
+        best_line, on_line = _best_line(question, weights, seen.lines.get(path, []))
+        score += 0.8 * on_line
+        if _HIDDEN.search(path):
+            score *= 0.5
+        if score > 0:
+            ranked.append(Candidate(path, score, _reading(path, best_line)))
+    ranked.sort(key=lambda candidate: (-candidate.score, candidate.path))
+    floor = 0.45 * ranked[0].score if ranked else 0.0
+    return [candidate for candidate in ranked if candidate.score >= floor]
+
+
+def _best_line(
+    question: Question, weights: Mapping[str, float], lines: list[tuple[int, str]]
+) -> tuple[int, float]:
+    best = (0, 0.0)
+    for number, text in lines:
+        bag = Bag.of(text)
+        score = sum(weights[c.label] * c.match(bag) for c in question.concepts)
+        if score > best[1]:
+            best = (number, score)
+    return best
+
+
+def _reading(path: str, line: int) -> dict[str, Any]:
+    arguments: dict[str, Any] = {"path": path}
+    if line > PAGE_LINES - AROUND_LINES:
+        arguments["first_line"] = line - AROUND_LINES
+        arguments["max_lines"] = 4 * AROUND_LINES
+    else:
+        arguments["max_lines"] = PAGE_LINES
+    return arguments
+
+
+# ---- what was read ------------------------------------------------------------------
+
+
+def pages_read(conversation: Conversation) -> list[Page]:
+    """Return all that was read, a page per file; lines that were cut are left out."""
+    lines: dict[str, dict[int, str]] = {}
+    for call in conversation.named("read_file"):
+        if not call.answered or call.is_error:
+            continue
+        page = lines.setdefault(str(call.input.get("path")), {})
+        for row in call.result.split("\n"):
+            match = _READ_ROW.match(row)
+            if match and not _CUT.search(match.group(2)):
+                page[int(match.group(1))] = match.group(2)
+    if not lines and "read_file" not in conversation.tools:
+        for call in conversation.named("grep"):
+            if call.answered and not call.is_error:
+                for path, number, text in line_rows(call.result):
+                    if not _CUT.search(text):
+                        lines.setdefault(path, {})[number] = text
+    return [Page(path, page) for path, page in lines.items() if page]
