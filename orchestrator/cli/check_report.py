@@ -17,7 +17,9 @@ from orchestrator.models.choose import bare_id
 from orchestrator.models.pricing import price_of
 from orchestrator.runtime.prepare import Prepared, prepare
 from orchestrator.settings import Settings
-from orchestrator.spec.loader import blame, dump_task, load_task
+from orchestrator.spec.document import dump
+from orchestrator.spec.loader import blame, load_task
+from orchestrator.spec.not_yet import READY_POLICY
 from orchestrator.spec.profiles import LEAD, allowed_tools
 
 __all__ = ["check_lines", "check_task"]
@@ -54,7 +56,6 @@ def check_task(
     )
     return {
         "task": task.model_dump(mode="json", by_alias=True),
-        "yaml": dump_task(task),
         "models": {
             "lead": prepared.models.lead,
             "subagents": prepared.models.subagents,
@@ -109,7 +110,7 @@ def _estimate(expected: Estimate, prepared: Prepared) -> dict[str, Any]:
 
 def check_lines(report: Mapping[str, Any]) -> Iterator[str]:
     """Yield the report of `check_task` as text."""
-    yield report["yaml"].rstrip("\n")
+    yield dump(_shown(report["task"])).rstrip("\n")
     yield ""
     yield report["models"]["reason"]
     yield ""
@@ -123,6 +124,20 @@ def check_lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield from _estimate_lines(report["estimate"], report["models"])
     for notice in report["notices"]:
         yield f"note: {safe(notice)}"
+
+
+def _shown(task: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the task without what is empty, and of the policy what can be set."""
+    policy = task["context_policy"]
+    task = {**task, "context_policy": {name: policy[name] for name in READY_POLICY}}
+    shown: dict[str, Any] = {}
+    for name, value in task.items():
+        kept = value
+        if isinstance(value, dict):
+            kept = {key: inner for key, inner in value.items() if inner is not None}
+        if kept not in (None, [], {}):
+            shown[name] = kept
+    return shown
 
 
 def _estimate_lines(

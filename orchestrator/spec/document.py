@@ -163,6 +163,8 @@ def dump(value: object) -> str:
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     # PyYAML folds these line ends to blanks unless they are escaped.
     style = '"' if re.search("[\x85\u2028\u2029]", text) else None
+    if style is None and "\n" in text.strip("\n") + text[-1:]:
+        style = "|"
     return dumper.represent_scalar(_TAG + "str", text, style=style)
 
 

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from orchestrator.spec.task import ContextPolicy, Task
 
-__all__ = ["not_yet"]
+__all__ = ["READY_POLICY", "not_yet"]
 
-READY_POLICY = frozenset({"clip_tokens", "read_tokens"})
+READY_POLICY = ("clip_tokens", "read_tokens")
+"""What of `context_policy` can be set."""
+
 MAX_DEPTH = 1
 WHOLE_FIELDS = ("fallback_model", "allow", "tools", "mcp_servers", "skills")
 
