@@ -222,12 +222,14 @@ class _LookUp:
         An absolute path ends with the name that was opened, a shortened one is the end
         of it.
         """
-        if target in self._seen or not target:
+        if target in self._seen or not target or "://" in target:
             return target
+        is_absolute = target.startswith("/") or target[1:2] == ":"
         meant = [
             path
             for path in self._seen
-            if target.endswith(f"/{path}") or path.endswith(f"/{target}")
+            if (is_absolute and target.endswith(f"/{path}"))
+            or path.endswith(f"/{target}")
         ]
         return meant[0] if len(meant) == 1 else target
 
