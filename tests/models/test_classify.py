@@ -1,0 +1,141 @@
+"""What a failure means, by status, type, code and words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from orchestrator.models.classify import Failure, bounded, classify, retry_after
+
+NOW = datetime(2026, 11, 29, 12, 0, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, "invalid"),
+        (401, "auth"),
+        (402, "quota_exhausted"),
+        (403, "auth"),
+        (404, "invalid"),
+        (408, "transient"),
+        (409, "transient"),
+        (413, "too_long"),
+        (418, "invalid"),
+        (422, "invalid"),
+        (429, "rate_limited"),
+        (500, "transient"),
+        (502, "transient"),
+        (503, "transient"),
+        (504, "transient"),
+        (529, "overloaded"),
+        (307, "invalid"),
+    ],
+)
+def test_a_status_without_a_word_has_its_kind(status: int, kind: str) -> None:
+    assert classify(Failure(status)).kind == kind
+
+
+@pytest.mark.parametrize(
+    "code", ["enforced_spend_limit_reached", "contract_spend_limit_reached"]
+)
+def test_a_reached_spend_limit_is_no_rate_limit(code: str) -> None:
+    error = classify(Failure(429, "rate_limit_error", code, "limit reached"))
+
+    assert error.kind == "quota_exhausted"
+    assert not error.is_retryable
+    assert error.detail == code
+
+
+def test_a_ramp_limit_is_a_rate_limit() -> None:
+    failure = Failure(429, "rate_limit_error", "ramp_limit_exceeded", "slow down")
+
+    assert classify(failure).kind == "rate_limited"
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ("prompt is too long: 205000 tokens > 200000 maximum", "too_long"),
+        (
+            "input length and `max_tokens` exceed context limit: 190000 + 20000 > "
+            "200000, decrease input length or `max_tokens` and try again",
+            "too_long",
+        ),
+        ("This model's maximum context length is 8192 tokens", "too_long"),
+        ("the request exceeds the available context size", "too_long"),
+        ("You have reached your specified API usage limits.", "quota_exhausted"),
+        ("Your credit balance is too low to access the API", "quota_exhausted"),
+        ("workspace spend limit reached", "quota_exhausted"),
+        (
+            "messages.1.content.0: Invalid `signature` in `thinking` block. The block "
+            "is bound to a different conversation",
+            "thinking_bound",
+        ),
+        (
+            "`thinking` or `redacted_thinking` blocks in the latest assistant message "
+            "cannot be modified. These blocks must remain as they were",
+            "thinking_bound",
+        ),
+        (
+            "Expected `thinking` or `redacted_thinking`, but found `text`",
+            "thinking_bound",
+        ),
+        ("`max_tokens` must be greater than `thinking.budget_tokens`", "invalid"),
+        ("thinking.type: `disabled` is not supported by this model", "invalid"),
+        ("max_tokens: 99999 > 64000, which is the maximum allowed", "invalid"),
+        ("messages: text content blocks must be non-empty", "invalid"),
+    ],
+)
+def test_the_words_of_a_wrong_request_tell_what_to_do(words: str, kind: str) -> None:
+    assert classify(Failure(400, "invalid_request_error", "", words)).kind == kind
+
+
+def test_words_do_not_outweigh_a_status_that_may_pass() -> None:
+    assert classify(Failure(503, "", "", "prompt is too long")).kind == "transient"
+
+
+def test_the_detail_is_the_narrowest_name_there_is() -> None:
+    assert classify(Failure(500)).detail == "http_500"
+    assert classify(Failure(500, "api_error")).detail == "api_error"
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        pytest.param({}, None, id="nothing told"),
+        pytest.param({"retry-after": "3"}, 3.0, id="seconds"),
+        pytest.param({"retry-after": "0.25"}, 0.25, id="fraction"),
+        pytest.param(
+            {"retry-after": "Sun, 29 Nov 2026 12:00:03 GMT"}, 3.0, id="date ahead"
+        ),
+        pytest.param(
+            {"retry-after": "Sun, 29 Nov 2026 11:00:00 GMT"}, 0.0, id="date in the past"
+        ),
+        pytest.param({"retry-after": "-5"}, 0.0, id="negative"),
+        pytest.param({"retry-after": "0"}, 0.0, id="zero"),
+        pytest.param({"retry-after": "abc"}, None, id="neither"),
+        pytest.param({"retry-after": ""}, None, id="empty"),
+        pytest.param({"retry-after": "nan"}, None, id="not a number"),
+        pytest.param({"retry-after": "inf"}, None, id="for ever"),
+        pytest.param({"retry-after-ms": "1500", "retry-after": "9"}, 1.5, id="ms win"),
+        pytest.param({"retry-after-ms": "x", "retry-after": "9"}, 9.0, id="bad ms"),
+        pytest.param({"retry-after": "4294967"}, 4294967.0, id="very long"),
+        pytest.param(
+            {"retry-after": "Sun, 29 Nov 2026 12:00:03"}, 3.0, id="date without a zone"
+        ),
+    ],
+)
+def test_the_told_wait_is_read_in_every_form(
+    headers: dict[str, str], seconds: float | None
+) -> None:
+    assert retry_after(headers, NOW) == seconds
+
+
+def test_a_page_of_html_becomes_one_short_line() -> None:
+    shown = bounded("<html>\n  <body>" + "word\x00 " * 10_000)
+
+    assert len(shown) <= 600
+    assert "\n" not in shown
+    assert "\x00" not in shown
