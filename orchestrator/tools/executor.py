@@ -291,8 +291,8 @@ class Executor:
         if isinstance(error, ToolError):
             return ToolOutput(str(error) or type(error).__name__, is_error=True)
         name, kind = job.spec.name, type(error).__name__
-        if isinstance(error, anyio.get_cancelled_exc_class()):
-            return ToolOutput(f"`{name}` was cancelled from within", is_error=True)
+        if not isinstance(error, Exception):  # a cancellation of its own, `sys.exit`
+            return ToolOutput(f"`{name}` ended itself ({kind})", is_error=True)
         log.error(
             "tool.crashed",
             tool=name,
