@@ -152,10 +152,9 @@ class Dispatcher:
     def remarks(self) -> list[str]:
         """Return what a reader of the report should know besides, a line each."""
         return [
-            f"Unsupported: the quoted evidence of [{agent}#{number}] was not found in "
-            "its source."
+            "Unsupported, the quoted evidence was not found in its source: "
+            + ", ".join(f"[{agent}#{number}]" for number in numbers)
             for agent, numbers in self.unsupported.items()
-            for number in numbers
         ]
 
     def _accept(self, call: str, index: int, brief: Brief) -> list[str]:

@@ -24,6 +24,8 @@ __all__ = ["Checked", "Problem", "Settled", "check", "settle"]
 
 MIN_CLAIM_CHARS = 12
 MIN_CLAIM_WORDS = 3
+MIN_PROVEN_CHARS = 8
+"""Of a claim whose quote was found; the others must be sentences."""
 MIN_CJK_CHARS = 6
 MIN_SUMMARY_CHARS = 12
 SHOWN_CHARS = 60
@@ -110,12 +112,15 @@ def check(
         read_text: reference → its text; raises StoreError if there is none.
     """
     looked_up = _LookUp(seen, read_text)
-    problems = _dummy_problems(findings)
+    problems: list[Problem] = []
     items: list[Item] = []
+    proven: set[int] = set()
     for number, item in enumerate(findings.items, 1):
         checked, found = _check_item(item, number, looked_up)
         items.append(checked)
         problems += found
+        if item.evidence and not found:
+            proven.add(number)
         if findings.status == "complete" and not item.evidence:
             problems.append(
                 Problem(
@@ -131,6 +136,7 @@ def check(
                 "item, or say `nothing_found` or `partial`"
             )
         )
+    problems = [*_dummy_problems(findings, proven), *problems]
     artifacts, notes = _known_artifacts(findings, looked_up)
     changed = findings.model_copy(
         update={"items": tuple(items), "artifacts": artifacts}
@@ -319,7 +325,8 @@ def _gap(place: Found, near: tuple[int, int]) -> int:
     return max(place.first - near[1], near[0] - place.last, 0)
 
 
-def _dummy_problems(findings: Findings) -> list[Problem]:
+def _dummy_problems(findings: Findings, proven: Collection[int]) -> list[Problem]:
+    """Return what says nothing; a short claim with a found quote says enough."""
     problems = []
     if _is_dummy(findings.summary, MIN_SUMMARY_CHARS):
         problems.append(
@@ -331,7 +338,9 @@ def _dummy_problems(findings: Findings) -> list[Problem]:
     first: dict[str, int] = {}
     for number, item in enumerate(findings.items, 1):
         claim = fold(item.claim).casefold()
-        if _is_dummy(item.claim, MIN_CLAIM_CHARS, MIN_CLAIM_WORDS):
+        words = 1 if number in proven else MIN_CLAIM_WORDS
+        chars = MIN_PROVEN_CHARS if number in proven else MIN_CLAIM_CHARS
+        if _is_dummy(item.claim, chars, words):
             text = (
                 f"item {number}: the claim “{_shown(item.claim)}” is no sentence; say "
                 "what you found, so that it can be checked"
