@@ -356,14 +356,15 @@ def _dummy_problems(findings: Findings, proven: Collection[int]) -> list[Problem
 def _is_dummy(text: str, min_chars: int, min_words: int = 1) -> bool:
     """Tell whether `text` is too short to say anything, or stands for nothing."""
     flat = fold(text)
-    if _DUMMY.fullmatch(flat):
+    words = re.findall(r"\w+", flat.casefold())
+    if _DUMMY.fullmatch(flat) or len(set(flat) - {" "}) < 4:
         return True
     if len(_CJK.findall(flat)) >= MIN_CJK_CHARS:
-        return len(set(flat)) < 4
-    words = re.findall(r"\w+", flat.casefold())
-    if len(flat) < min_chars or len(words) < min_words:
-        return True
-    return min_words > 1 and len(set(words)) < 2
+        return False
+    says_one_thing = len(words) > 1 and len(set(words)) == 1
+    is_letters = all(len(word) == 1 for word in words)
+    is_short = len(flat) < min_chars or len(words) < min_words
+    return says_one_thing or is_letters or is_short
 
 
 def _known_artifacts(
