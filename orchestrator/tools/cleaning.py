@@ -44,6 +44,8 @@ def clean(text: str) -> str:
     """
     if "\x1b" in text or "\x9b" in text:
         text = _CODES.sub("", text)
+        # What is left of broken ones must not become a code in the steps below.
+        text = text.replace("\x1b", "\ufffd").replace("\x9b", "\ufffd")
     if "\r" in text:
         text = "\n".join(map(_last_state, text.split("\n")))
     if "\x08" in text:

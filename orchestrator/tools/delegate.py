@@ -81,4 +81,6 @@ class Delegate:
         output = await self._dispatch.delegate(
             context.call, list(args.briefs), args.wait
         )
-        return replace(output, limit_tokens=output.limit_tokens or _MAX_TOKENS)
+        return replace(
+            output, paged=True, limit_tokens=output.limit_tokens or _MAX_TOKENS
+        )

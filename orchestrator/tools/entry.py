@@ -59,8 +59,8 @@ def admit(output: ToolOutput | str, context: ToolContext, clip: Clip) -> Admitte
         text = "" if images else EMPTY
     limit = context.clip_tokens
     if output.paged:
-        limit = max(limit, context.read_tokens) + _PAGE_SLACK_TOKENS
-    limit = output.limit_tokens or limit
+        page = output.limit_tokens or max(limit, context.read_tokens)
+        limit = page + _PAGE_SLACK_TOKENS
     full = _count(text, context.count)
     tokens, artifact = full, ""
     if full > limit:

@@ -129,7 +129,9 @@ def test_a_page_is_not_clipped_unless_it_breaks_its_bound(bench: ToolBench) -> N
 def test_a_port_may_bring_its_own_bound(bench: ToolBench) -> None:
     text = "word " * 10_000
 
-    shown = admit(ToolOutput(text, limit_tokens=50_000), bench.context(), keep_ends)
+    output = ToolOutput(text, paged=True, limit_tokens=50_000)
+
+    shown = admit(output, bench.context(), keep_ends)
 
     assert shown.artifact == ""
 
