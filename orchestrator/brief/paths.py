@@ -15,6 +15,8 @@ __all__ = ["Tree", "missing_paths"]
 MAX_ENTRIES = 50_000
 """Entries of the workspace that are looked at for a name."""
 MAX_NAMES_COMPARED = 5_000
+MAX_FILES_SEARCHED = 3_000
+MAX_FILE_BYTES = 500_000
 
 _SKIPPED = {".git", ".hg", ".svn", "node_modules", ".venv", "__pycache__", ".tox"}
 
@@ -143,6 +145,23 @@ class Tree:
         """Tell whether `path` is a file, from the root."""
         return (self.root / path).is_file()
 
+    def mentions(self, name: str) -> bool:
+        """Tell whether a file says `name`, as one that a program writes or reads."""
+        wanted = name.encode("utf-8", "surrogatepass")
+        searched = 0
+        for entry in self.entries:
+            try:
+                path = self.root / entry
+                if path.is_file() and path.stat().st_size <= MAX_FILE_BYTES:
+                    searched += 1
+                    if wanted in path.read_bytes():
+                        return True
+            except OSError:
+                continue
+            if searched >= MAX_FILES_SEARCHED:
+                return True  # nothing can be said about so many files
+        return False
+
     def closest(self, path: str) -> str:
         """Return the entry whose name is most like that of `path`, or ""."""
         name = path.replace("\\", "/").rstrip("/").rpartition("/")[2].casefold()
@@ -211,6 +230,8 @@ def _judged_mixed(text: str, token: _Token, tree: Tree) -> Iterator[str]:
             continue
         if any(tree.exists(path[at:]) for at in range(len(path) - 1)):
             continue
+        if "/" not in path and tree.mentions(ascii_path or path):
+            continue
         if "/" in path or tree.is_whole:
             yield ascii_path.lstrip("/") or path
     for run in _ASCII_RUN.findall(rest):
@@ -258,4 +279,4 @@ def _is_known(text: str, tree: Tree) -> bool:
             return path.exists() and path.is_relative_to(os.path.realpath(tree.root))
         except (OSError, ValueError):
             return False
-    return tree.exists(text)
+    return tree.exists(text) or ("/" not in text and tree.mentions(text))

@@ -69,7 +69,7 @@ _UNSEEN = tuple(
         r"(?:sub-?agent|agent|explorer|reviewer)s?(?:'s?|\s+(?:has|have|"
         r"had))?\s+(?:already\s+)?"
         r"(?:found|reported|said|wrote|findings?|results?|report|work|notes?|output|"
-        r"conclusions?|is|are|looked|did|saw|read|covers?|covered)\b",
+        r"conclusions?|looked|did|saw|read|covers?|covered)\b",
         r"\bthe\s+(?:other|first|second|third|last|next|parent)\s+(?:sub-?agent|"
         r"explorer|"
         r"reviewer)s?\b",
@@ -122,7 +122,7 @@ _UNSEEN = tuple(
         r"\b(?:in|from|of|per|to)\s+(?:our|my|this|the)\s+(?:conversation|chat|"
         r"discussion|"
         r"thread|context window)\b",
-        r"\b(?:our|my|the lead'?s?)\s+(?:plan|notes|history|progress notes)\b",
+        r"\b(?:our|my)\s+(?:plan|notes|history|progress notes)\b",
         r"\bas\s+(?:you\s+(?:already\s+)?(?:know|saw|remember|recall)|we\s+know)\b",
         r"\b(?:you\s+already\s+(?:know|have|saw)|(?:remember|recall)\s+(?:that|the|"
         r"when|how|"

@@ -249,3 +249,24 @@ def test_any_text_can_be_judged(objective: str, background: str) -> None:
 def test_judging_is_quick_on_hostile_text(workspace: Workspace) -> None:
     for piece in ("a/", "a.", "the ", "[", "`", "a.py ", "中", "file that we ", "../"):
         problems(Brief(title="t", objective=piece * 1000), workspace)
+
+
+def test_a_file_that_the_workspace_speaks_of_need_not_be_there(tmp_path: Path) -> None:
+    (tmp_path / "writer.py").write_text('OUT = "events.jsonl"\n', encoding="utf-8")
+    tree = Tree(tmp_path)
+
+    assert missing_paths("When is events.jsonl written?", tree) == []
+    assert missing_paths("events.jsonl何时写入", tree) == []
+    assert [each.path for each in missing_paths("log.jsonl", tree)] == ["log.jsonl"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What does the first agent see when another agent is still running?",
+        "Where are the lead's notes written, and by which agent?",
+        "How are findings of a subagent shortened, and is the previous message kept?",
+    ],
+)
+def test_agents_may_be_the_subject(text: str) -> None:
+    assert unseen(text) == ""
