@@ -15,6 +15,7 @@ import click
 
 from orchestrator.cli.options import runs_dir_option
 from orchestrator.cli.output import safe_lines
+from orchestrator.cli.spec_commands import overrides_of
 from orchestrator.errors import SpecError
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def run(
     Exit status: 0 done, 1 failed, 2 wrong input (nothing spent), 3 partial, 130
     interrupted.
     """
-    overrides = _overrides(settings)
+    overrides = overrides_of(settings)
     if model is not None:
         overrides["model"] = model
     loaded, folder = _load(task, objective, workspace, overrides)
@@ -78,15 +79,19 @@ def run(
     from orchestrator.runtime.host import Host  # noqa: PLC0415 - loads pydantic
     from orchestrator.runtime.prepare import prepare  # noqa: PLC0415
     from orchestrator.runtime.run import start  # noqa: PLC0415
+    from orchestrator.spec.loader import blame  # noqa: PLC0415
 
     host = Host.of_process(runs_dir=runs_dir, outage_s=loaded.limits.outage_s)
-    prepared = prepare(
-        loaded,
-        settings=host.settings,
-        env=host.env,
-        price_of=host.price,
-        task_folder=folder,
-    )
+    try:
+        prepared = prepare(
+            loaded,
+            settings=host.settings,
+            env=host.env,
+            price_of=host.price,
+            task_folder=folder,
+        )
+    except SpecError as error:
+        raise (blame(error, task, overrides) if task else error) from error
     for notice in prepared.notices:
         _say(notice)
 
@@ -143,16 +148,6 @@ def _load(
         return load_task(task, overrides), task.absolute().parent
     folder = workspace or Path.cwd()
     return task_from_objective(objective or "", folder, overrides), folder.absolute()
-
-
-def _overrides(settings: tuple[str, ...]) -> dict[str, str]:
-    overrides: dict[str, str] = {}
-    for setting in settings:
-        key, sign, value = setting.partition("=")
-        if not sign or not key.strip():
-            raise SpecError(f"`--set {setting}` must have the form key=value")
-        overrides[key.strip()] = value
-    return overrides
 
 
 def _show(work: Callable[[Live], Awaitable[RunResult]], mode: Mode | None) -> int:

@@ -21,7 +21,8 @@ from orchestrator.events import (
     SubagentEnded,
     ToolStarted,
 )
-from orchestrator.store.layout import RunFolder, write_atomic
+from orchestrator.store.disk import write_derived
+from orchestrator.store.layout import RunFolder
 from orchestrator.store.notes import AgentRow, Notes, RunHeader
 
 __all__ = ["Progress", "Totals"]
@@ -139,14 +140,14 @@ class Progress:
         self._written, self._dirty = now, False
         rows = list(self._rows.values())
         text = self._notes["lead"].render(self._header(), rows, self._effects)
-        write_atomic(self._folder.progress, text.encode())
-        write_atomic(self._folder.run_json, self._run_json())
+        write_derived(self._folder.progress, text.encode())
+        write_derived(self._folder.run_json, self._run_json())
         for agent in self._changed:
             title = self._rows[agent].title if agent in self._rows else agent
             folder = self._folder.agent(agent)
             folder.mkdir(parents=True, exist_ok=True)
             notes = self._notes[agent].render_free(title)
-            write_atomic(folder / "notes.md", notes.encode())
+            write_derived(folder / "notes.md", notes.encode())
         self._changed = set()
 
     def _apply_agent(self, event: Event) -> None:

@@ -10,7 +10,14 @@ from pathlib import Path
 
 from orchestrator.errors import StoreError
 
-__all__ = ["reason", "store_error", "sync_folder", "write_atomic", "write_beside"]
+__all__ = [
+    "reason",
+    "store_error",
+    "sync_folder",
+    "write_atomic",
+    "write_beside",
+    "write_derived",
+]
 
 _REASONS = {
     errno.ENOSPC: "the disk is full; free some space",
@@ -51,10 +58,15 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def write_beside(path: Path, data: bytes) -> Path:
-    """Write `data` to a new hidden file beside `path`, synced; return that file.
+def write_beside(path: Path, data: bytes, *, sync: bool = True) -> Path:
+    """Write `data` to a new hidden file beside `path` and return that file.
 
     Nothing is left behind when it fails.
+
+    Args:
+        path: the file that it is for.
+        data: all of it.
+        sync: bring it to disk before returning.
 
     Raises:
         OSError: as the system says.
@@ -65,7 +77,8 @@ def write_beside(path: Path, data: bytes) -> Path:
         view = memoryview(data)
         while view:
             view = view[os.write(handle, view) :]
-        os.fsync(handle)
+        if sync:
+            os.fsync(handle)
     except BaseException:
         with suppress(OSError):
             beside.unlink()
@@ -81,13 +94,30 @@ def write_atomic(path: Path, data: bytes) -> None:
     Raises:
         StoreError: it could not be written; the old content is untouched.
     """
+    _replace(path, data, sync=True)
+
+
+def write_derived(path: Path, data: bytes) -> None:
+    """Replace `path` by `data`, which can be made again from the log.
+
+    Readers see the old or the new content; after a power cut it may be neither, so
+    that nobody waits for the disk.
+
+    Raises:
+        StoreError: it could not be written.
+    """
+    _replace(path, data, sync=False)
+
+
+def _replace(path: Path, data: bytes, *, sync: bool) -> None:
     try:
-        beside = write_beside(path, data)
+        beside = write_beside(path, data, sync=sync)
         try:
             beside.replace(path)
         except OSError:
             beside.unlink()
             raise
-        sync_folder(path.parent)
+        if sync:
+            sync_folder(path.parent)
     except OSError as error:
         raise store_error("write", path, error) from error

@@ -15,7 +15,7 @@ from orchestrator.errors import StoreError
 from orchestrator.events import SubagentEnded
 from orchestrator.findings import Findings
 from orchestrator.messages import encode
-from orchestrator.store.disk import write_atomic
+from orchestrator.store.disk import write_derived
 from orchestrator.store.transcript import as_jsonl
 from orchestrator.subagents.collector import Accepted, Collector
 from orchestrator.subagents.crew import Crew
@@ -211,4 +211,4 @@ def _write(crew: Crew, agent: str, name: str, text: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"cannot make `{folder}`: {error.strerror}") from error
-    write_atomic(folder / name, text.encode())
+    write_derived(folder / name, text.encode())
