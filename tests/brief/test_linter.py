@@ -26,7 +26,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 @pytest.mark.parametrize(
     ("name", "size", "passed_at_most"),
-    [("bad", 40, 2), ("fresh_bad", 20, 1), ("second_bad", 20, 1)],
+    [("bad", 40, 2), ("fresh_bad", 20, 1), ("second_bad", 20, 1), ("third_bad", 20, 1)],
 )
 def test_bad_briefs_are_refused(
     workspace: Workspace, name: str, size: int, passed_at_most: int
