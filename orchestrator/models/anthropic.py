@@ -217,7 +217,9 @@ class _Reading:
         self._heard()
 
     def _heard(self) -> None:
-        wait_s = CLOSE_S if self.is_complete else self._request.silence_s
+        wait_s = self._request.silence_s
+        if self.is_complete:
+            wait_s = min(wait_s, CLOSE_S)
         self.scope.deadline = min(self._until, anyio.current_time() + wait_s)
 
     def timeout(self) -> ModelError:

@@ -204,6 +204,7 @@ class FakeEndpoint:
         headers: the same requests' headers.
         violations: what was refused, in the words it was refused with.
         closed_by_client: number of answers that the client broke off.
+        left: set at the first of them; only in the test's own event loop.
     """
 
     def __init__(self, script: Script) -> None:
@@ -219,6 +220,7 @@ class FakeEndpoint:
         self.url = ""
 
     async def __aenter__(self) -> Self:
+        self.left = anyio.Event()
         app = web.Application(client_max_size=64 * 1024 * 1024)
         app.router.add_post("/v1/messages", self._handle)
         self._runner = web.AppRunner(
@@ -304,6 +306,7 @@ class FakeEndpoint:
             await self._finish(request, response, answer.ending)
         except (ConnectionError, anyio.get_cancelled_exc_class()):
             self.closed_by_client += 1
+            self.left.set()
             raise
         return response
 

@@ -1,0 +1,153 @@
+"""Estimating tokens without a tokenizer."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.context.tokens import Estimator, estimate
+
+
+def noise(size: int) -> bytes:
+    blocks = range(size // 32 + 1)
+    return b"".join(hashlib.sha256(b"%d" % n).digest() for n in blocks)[:size]
+
+
+ENGLISH = (
+    "The lead agent writes a short brief for every question, and each of them goes to "
+    "a fresh context that knows nothing of the others. What comes back is bounded. "
+) * 20
+CHINESE = "每个子代理都在全新的上下文中工作，只把有限的结论交还给主代理。" * 20
+RUSSIAN = (
+    "Каждый агент получает свою задачу и возвращает короткий отчёт о находках. " * 20
+)
+PYTHON = (
+    'def read(path: Path) -> str:\n    """Return it."""\n    return path.text\n' * 30
+)
+LOGS = "".join(
+    f"2026-11-29 12:{n % 60:02d}:07,{n:03d} INFO server.request: GET /api/v1/items/{n} "
+    f"status=200 in {n % 37} ms\n"
+    for n in range(100)
+)
+TABLE = "".join(f"{n * 7919 % 99991},{n * 104729 % 99991}\n" for n in range(200))
+
+
+@pytest.mark.parametrize(
+    ("text", "dearest"),
+    [
+        # Characters per token in the dearest of eight vocabularies.
+        pytest.param(ENGLISH, 4.45, id="english"),
+        pytest.param(CHINESE, 1.12, id="chinese"),
+        pytest.param(RUSSIAN, 2.08, id="russian"),
+        pytest.param(PYTHON, 3.48, id="python"),
+        pytest.param(LOGS, 1.94, id="logs"),
+        pytest.param(base64.b64encode(noise(3000)).decode(), 1.30, id="base64"),
+        pytest.param(noise(3000).hex(), 1.15, id="hex"),
+        pytest.param(TABLE, 1.00, id="table of numbers"),
+    ],
+)
+def test_every_kind_of_text_is_within_a_quarter_of_its_dearest_count(
+    text: str, dearest: float
+) -> None:
+    tokens = len(text) / dearest
+
+    assert 0.75 * tokens <= estimate(text) <= 1.35 * tokens
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a",
+        " ",
+        "\n",
+        "\x00",
+        "\ud83d",
+        "é",
+        "中",
+        "한",
+        "ж",
+        "─",
+        "👩‍🚒",
+        "ไทย",
+        "हिन्दी",
+    ],
+)
+def test_any_text_has_a_count_and_only_nothing_is_free(text: str) -> None:
+    assert (estimate(text) > 0) == bool(text)
+
+
+def test_a_page_of_blanks_or_box_lines_is_not_free() -> None:
+    assert estimate(" " * 32_000) >= 1000
+    assert estimate("─" * 1000) >= 400
+
+
+@given(st.text(), st.text())
+def test_more_text_is_never_fewer_tokens(head: str, tail: str) -> None:
+    assert estimate(head + tail) + 1 >= estimate(head)
+
+
+@given(st.text(max_size=300), st.text(max_size=300))
+def test_a_whole_is_about_its_parts(head: str, tail: str) -> None:
+    assert estimate(head + tail) <= estimate(head) + estimate(tail) + 1
+
+
+def test_ten_megabytes_take_less_than_a_second() -> None:
+    text = (ENGLISH + PYTHON + LOGS) * 200
+    began = time.process_time()
+    estimate(text)
+    seconds = time.process_time() - began
+
+    assert len(text) / 1e6 / seconds >= 10
+
+
+# ---- calibration --------------------------------------------------------------------
+
+
+def test_the_factor_goes_to_what_the_service_reports() -> None:
+    estimator = Estimator()
+    for _ in range(30):
+        estimator.learn(estimator.count(ENGLISH), int(estimate(ENGLISH) * 0.8))
+
+    assert estimator.factor == pytest.approx(0.8, abs=0.01)
+    assert estimator.count(ENGLISH) == pytest.approx(0.8 * estimate(ENGLISH), rel=0.02)
+
+
+def test_one_odd_report_does_not_turn_everything_over() -> None:
+    estimator = Estimator()
+    estimator.learn(100, 100_000)
+
+    assert estimator.factor <= 1.3 + 1e-9
+
+
+@pytest.mark.parametrize(("reported", "bound"), [(10**9, 2.0), (1, 0.5)])
+def test_the_factor_stays_within_its_bounds(reported: int, bound: float) -> None:
+    estimator = Estimator()
+    for _ in range(100):
+        estimator.learn(1000, reported)
+
+    assert estimator.factor == pytest.approx(bound, abs=1e-6)
+
+
+@pytest.mark.parametrize(("estimated", "reported"), [(0, 5), (5, 0), (-1, 5)])
+def test_a_report_of_nothing_teaches_nothing(estimated: int, reported: int) -> None:
+    estimator = Estimator(1.2)
+    estimator.learn(estimated, reported)
+
+    assert estimator.factor == 1.2
+
+
+def test_a_wild_factor_is_kept_within_bounds() -> None:
+    assert Estimator(9).factor == 2
+    assert Estimator(0.1).factor == 0.5
+
+
+def test_plain_sums_are_scaled_like_texts() -> None:
+    estimator = Estimator(1.5)
+
+    assert estimator.scaled(estimate(ENGLISH)) == estimator.count(ENGLISH)
