@@ -147,6 +147,9 @@ def _describe(name: str, model: type[BaseModel], problem: ValidationError) -> st
             lines.append(f"- {where} is unknown; known keys there: {listed(known)}")
         else:
             said = error["msg"].removeprefix("Value error, ")[:_MESSAGE_CHARS]
+            wanted = _WANTS_JSON.get(error["type"])
+            if wanted is not None:  # pydantic speaks of tuples and instances
+                said = f"must be {'a list' if wanted is list else 'an object'}"
             lines.append(f"- {where}: {said}; found {shown(error['input'])}")
     if len(errors) > _SHOWN_ERRORS:
         lines.append(f"- and {len(errors) - _SHOWN_ERRORS} more")
