@@ -28,7 +28,7 @@ __all__ = ["alone", "explore", "look"]
 
 HAND_IN = "submit_findings"
 MAX_QUESTIONS = 8
-MAX_CALLS = 9
+MAX_CALLS = 10
 # Rounds of reading; a later one only for questions that are still open.
 ROUNDS = 2
 MAX_QUOTE_CHARS = 1200

@@ -30,7 +30,7 @@ from orchestrator.models.offline.words import is_han
 
 __all__ = ["lead"]
 
-MAX_BRIEFS = 24
+MAX_BRIEFS = 64
 MAX_PER_BRIEF = 8
 MAX_ROUNDS = 3
 _SUBAGENTS = re.compile(r"\b(\d+) subagents?\b")

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from orchestrator.models.offline.words import is_question
 
 __all__ = ["Page", "Unit", "units"]
 
+# Lines of a docstring that are told with its definition.
+DOC_LINES = 5
 PROSE = (".md", ".markdown", ".txt", ".rst", ".html", ".htm", ".adoc", ".pdf", ".docx")
 _HEADING = re.compile(r"^(#{1,6})\s+(.*?)\s*#*$")
 _UNDERLINE = re.compile(r"^\s*(={3,}|-{3,}|~{3,})\s*$")
@@ -281,7 +283,7 @@ def _code(page: Page) -> Iterator[Unit]:
             if starts:
                 in_text = "" if quotes >= 2 else text
                 if stack and words and _DEFINES.match(stack[-1][1]):
-                    stack[-1] = (stack[-1][0], f"{stack[-1][1]} {words}")
+                    stack[-1] = (stack[-1][0], f"{stack[-1][1]}\n{words}")
             elif quotes:
                 in_text = ""
             words = words.lstrip("#/* ").strip()
@@ -319,23 +321,35 @@ def _described(
 
 
 def _with_next(found: list[Unit]) -> Iterator[Unit]:
-    """Give a statement the comment above and the docstring below as its neighbours."""
+    """Give a statement what is said above and below it; a definition its docstring."""
     for place, unit in enumerate(found):
         if unit.near:
             yield unit
             continue
         above = found[place - 1] if place else None
         below = found[place + 1] if place + 1 < len(found) else None
+        if unit.defines:
+            yield _documented(unit, found[place + 1 : place + 12])
+            continue
         near = [
             other.text
             for other in (above, below)
             if other and other.near and abs(other.first - unit.first) <= 2
         ]
-        yield Unit(
-            unit.first,
-            unit.last,
-            unit.text,
-            unit.heads,
-            " ".join(near),
-            defines=unit.defines,
-        )
+        yield replace(unit, near=" ".join(near))
+
+
+def _documented(unit: Unit, below: list[Unit]) -> Unit:
+    """Return a definition that reaches to the end of its docstring's first lines."""
+    said: list[Unit] = []
+    for other in below:
+        if other.near and unit.text in other.heads[-1:][0].split("\n")[:1]:
+            if said and other.first > said[0].first + DOC_LINES:
+                break
+            said.append(other)
+        elif said or other.defines:
+            break
+    if not said:
+        return unit
+    text = " ".join([unit.text, *(other.text for other in said)])
+    return replace(unit, last=said[-1].last, text=text)

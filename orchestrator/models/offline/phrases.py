@@ -38,7 +38,11 @@ def claim(hit: Hit) -> str:
     text = _ANSWER_MARK.sub("", unit.text)
     if hit.first < unit.first and unit.before:
         text = f"{unit.before} {text}"
-    head = shortened(unit.heads[-1].strip(" :："), 120) if unit.heads else ""
+    head = (
+        shortened(unit.heads[-1].split("\n")[0].strip(" :："), 120)
+        if unit.heads
+        else ""
+    )
     if head and head not in text:
         text = f"{head}:{text}" if is_han(text) else f"{head}: {text}"
     text = shortened(text, MAX_CLAIM_CHARS)

@@ -29,6 +29,8 @@ __all__ = ["Hit", "Question", "best_hits", "is_outdated", "rarity"]
 # any single important concept must reach. Tuned on the examples.
 ENOUGH = 0.74
 KEY_ENOUGH = 0.55
+# Below this a question is about words that are everywhere: any place would fit.
+SPECIFIC = 0.45
 TAKEN_ALONG = 0.02
 
 _OUTDATED = re.compile(
@@ -119,6 +121,8 @@ class _Weighed:
     question: Question
     weights: list[float]
     key: list[bool] = field(default_factory=list)
+    specific: float = 0.0
+    """Weight of all that can decide: little where each is in every second file."""
     focus: int | None = None
     """What an English question asks about is named first; elsewhere None."""
 
@@ -154,6 +158,8 @@ def best_hits(
         most: how many at most; more than one only where they are equally good.
     """
     weighed = _weigh(question, found_in, files)
+    if weighed.specific < SPECIFIC:
+        return []
     hits: list[Hit] = []
     for page in pages:
         hits += _hits_of(page, weighed)
@@ -188,7 +194,14 @@ def _weigh(question: Question, found_in: Mapping[str, int], files: int) -> _Weig
         for concept, weight in zip(question.concepts, weights, strict=True)
     ]
     first = next((at for at, is_key in enumerate(key) if is_key), None)
-    return _Weighed(question, weights, key, None if is_han(question.text) else first)
+    specific = sum(
+        weight
+        for concept, weight in zip(question.concepts, weights, strict=True)
+        if not concept.is_weak
+    )
+    return _Weighed(
+        question, weights, key, specific, None if is_han(question.text) else first
+    )
 
 
 def _hits_of(page: Page, weighed: _Weighed) -> list[Hit]:

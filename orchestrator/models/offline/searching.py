@@ -27,8 +27,12 @@ MAX_FILES = 1000
 PAGE_LINES = 400
 AROUND_LINES = 50
 
+# Its answer names one file and says how many more there are.
+HOW_MANY: Mapping[str, Any] = {"pattern": ".", "output": "files", "max_matches": 1}
+
+_MORE_FILES = re.compile(r"^\[([\d,]+) more files", re.MULTILINE)
 _COUNT_ROW = re.compile(r"^(?P<path>[^\[\n].*?)(?::|\t)\s?(?P<count>\d[\d,]*)$")
-_LINE_ROW = re.compile(r"^(?P<path>[^:\n]+?)[:\-](?P<line>\d+)[:\-](?P<text>.*)$")
+_LINE_ROW = re.compile(r"^(?P<path>[^\n]+?):(?P<line>\d+):(?P<text>.*)$")
 _READ_ROW = re.compile(r"^\s*(\d+)\t(.*)$")
 _CUT = re.compile(r"\[… [\d,]+ characters left out|\[…[\d,]+\]|\[[\d,]+…\]")
 _HIDDEN = re.compile(r"(?:^|/)\.[^/]")
@@ -39,8 +43,9 @@ class Search:
     """One planned `grep`."""
 
     question: int
+    """Place of its question, from 0; -1: for all."""
     kind: str
-    """`pairs`, or the label of the concept that is counted."""
+    """`pairs`, `files`, or the label of the concept that is counted."""
     input: Mapping[str, Any]
 
 
@@ -54,12 +59,14 @@ class Seen:
     """Lines with two concepts, by path."""
     searched: bool = False
     errors: list[str] = field(default_factory=list)
+    all_files: int = 0
+    """Files in scope, as far as the search said."""
 
     @property
     def files(self) -> int:
-        """Return how many files are known to hold anything."""
+        """Return how many files there are, at least."""
         paths = {path for counted in self.counts.values() for path in counted}
-        return len(paths | set(self.lines)) + 1
+        return max(len(paths | set(self.lines)) + 1, self.all_files)
 
     @property
     def found_in(self) -> dict[str, int]:
@@ -78,8 +85,10 @@ class Candidate:
 
 def plan_of(questions: Sequence[Question]) -> list[Search]:
     """Return the searches for `questions`: more for each where there are few."""
+    if not questions:
+        return []
     each = {1: COUNTED, 2: 3, 3: 2}.get(len(questions), 1)
-    planned: list[Search] = []
+    planned = [Search(-1, "files", HOW_MANY)]
     for number, question in enumerate(questions):
         strong = list(question.strong)
         if not strong:
@@ -118,6 +127,12 @@ def seen_in(
     for search in planned:
         call = made.get(_key(search.input))
         if call is None or not call.answered:
+            continue
+        if search.question < 0:
+            more = _MORE_FILES.search(call.result)
+            files = 1 + int(more.group(1).replace(",", "")) if more else 1
+            for seen in found:
+                seen.all_files = files
             continue
         seen = found[search.question]
         seen.searched = True

@@ -341,12 +341,21 @@ def _han(text: str) -> list[Concept]:
         for stop in lexicon.STOP_HAN:
             left = left.replace(stop, " ")
         for piece in _SOFT_CUT.sub(" ", left).split():
-            bare = piece.strip("".join(lexicon.SOFT_HAN))
-            if len(bare) == 1 and len(piece) == 2:
-                bare = piece
+            bare = _without_soft_ends(piece)
             for part in _han_parts(bare) if bare else ():
                 found += _han_concept(part)
     return found
+
+
+def _without_soft_ends(piece: str) -> str:
+    """Return `piece` without soft characters at its ends, but with its words whole."""
+    known = _known_han()
+    while len(piece) > 2 and piece[-1] in lexicon.SOFT_HAN and piece[-2:] not in known:
+        piece = piece[:-1]
+    while len(piece) > 2 and piece[0] in lexicon.SOFT_HAN and piece[:2] not in known:
+        piece = piece[1:]
+    is_soft = all(char in lexicon.SOFT_HAN for char in piece)
+    return "" if is_soft and piece not in known else piece
 
 
 def _han_parts(piece: str) -> list[str]:
