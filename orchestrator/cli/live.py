@@ -16,7 +16,15 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, TextIO
 
 from orchestrator.cli.live_text import live_lines
-from orchestrator.cli.output import Style, cut, pad, print_json, safe, uses_color
+from orchestrator.cli.output import (
+    Style,
+    cut,
+    json_text,
+    pad,
+    safe,
+    silence,
+    uses_color,
+)
 from orchestrator.events import Event
 from orchestrator.inspection.reading import event_dict
 from orchestrator.inspection.run import RunView, moment
@@ -115,7 +123,7 @@ class LiveView:
         from rich.live import Live  # noqa: PLC0415 - see above
 
         console = Console(file=self._stream, highlight=False)
-        self._live = Live(console=console, auto_refresh=False, transient=False)
+        self._live = Live(console=console, auto_refresh=False, redirect_stdout=False)
         self._live.start()
         self._thread = threading.Thread(target=self._draw, name="live", daemon=True)
         self._thread.start()
@@ -152,19 +160,36 @@ class LiveView:
         live.update(Text.from_ansi(text, no_wrap=True, end=""), refresh=True)
 
 
-class _PlainView:
-    def __init__(self, stream: TextIO) -> None:
+class _Lines:
+    """Prints a line per event until the reader is gone; the run goes on without it."""
+
+    def __init__(self, stream: TextIO, line: Callable[[Event], str]) -> None:
         self._stream = stream
-        self._start: datetime | None = None
+        self._line = line
+        self._is_on = True
 
     def on_event(self, event: Event) -> None:
+        text = self._line(event) if self._is_on else ""
+        if not text:
+            return
+        try:
+            print(text, file=self._stream, flush=True)
+        except OSError:
+            self._is_on = False
+            silence(self._stream)
+
+
+class _Plain:
+    def __init__(self) -> None:
+        self._start: datetime | None = None
+
+    def line(self, event: Event) -> str:
         self._start = self._start or moment(event.at)
-        if is_interesting(event):
-            print(plain_line(event, self._start), file=self._stream, flush=True)
+        return plain_line(event, self._start) if is_interesting(event) else ""
 
 
-def _print_event(event: Event) -> None:
-    print_json(event_dict(event), is_line=True)
+def _json_line(event: Event) -> str:
+    return json_text(event_dict(event), is_line=True)
 
 
 def _ignore(_event: Event) -> None:
@@ -185,11 +210,11 @@ def open_view(
     """
     target = sys.stderr if stream is None else stream
     if mode == "json":
-        yield _print_event
+        yield _Lines(sys.stdout, _json_line).on_event
     elif mode == "quiet":
         yield _ignore
     elif mode == "auto" and target.isatty() and os.environ.get("TERM") != "dumb":
         with LiveView(target) as view:
             yield view.on_event
     else:
-        yield _PlainView(target).on_event
+        yield _Lines(target, _Plain().line).on_event

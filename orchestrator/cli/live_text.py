@@ -19,7 +19,7 @@ __all__ = ["budget_bar", "live_lines"]
 
 MIN_ROWS = 8
 BAR_CELLS = 16
-_TITLE_COLUMNS = 30
+_TITLE_COLUMNS = 36
 # state 10, tokens 6, usd 6, time 6, and the blanks between them
 _FIGURES_COLUMNS = 32
 
@@ -104,7 +104,7 @@ def _agent_line(
     style: Style,
 ) -> str:
     room = max(columns - _FIGURES_COLUMNS - 1, 12)
-    title_columns = min(_TITLE_COLUMNS, room)
+    title_columns = min(_TITLE_COLUMNS, room // 2)
     title = pad(f"{stem}{agent.id} {safe(agent.title)}", title_columns)
     activity = pad(" " + _activity(agent, view), room - title_columns)
     label = agent.label

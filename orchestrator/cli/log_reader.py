@@ -136,12 +136,12 @@ def _nothing(
 def _start(since: str) -> datetime | int:
     """Return the first moment, or the first event number, that is wanted."""
     now = datetime.now(UTC)
-    span = _SPAN.fullmatch(since)
-    if span:
-        return now - timedelta(**{_SPAN_UNITS[span[2]]: float(span[1])})
-    if re.fullmatch(r"#\d+", since):
-        return int(since[1:])
     try:
+        span = _SPAN.fullmatch(since)
+        if span:
+            return now - timedelta(**{_SPAN_UNITS[span[2]]: float(span[1])})
+        if re.fullmatch(r"#\d{1,18}", since):
+            return int(since[1:])
         clock = _CLOCK.fullmatch(since)
         if clock:
             today = now.astimezone()

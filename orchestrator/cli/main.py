@@ -7,7 +7,6 @@ Exit status: 0 done, 1 failed, 2 wrong usage or input, 3 partial, 70 a bug, 75 p
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from typing import Any
 
 import click
 
-from orchestrator.cli.output import safe_lines
+from orchestrator.cli.output import safe_lines, silence
 from orchestrator.errors import OrchestratorError, SpecError, UnknownRun
 
 __all__ = ["main"]
@@ -149,7 +148,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read has gone (`| head`): nothing to say, and nobody to say it to.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence(sys.stdout)
         return EXIT_PIPE
     return status
 

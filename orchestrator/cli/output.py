@@ -12,6 +12,7 @@ import shutil
 import sys
 import textwrap
 import unicodedata
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, TextIO
 
@@ -25,10 +26,12 @@ __all__ = [
     "dollars",
     "fill",
     "is_terminal",
+    "json_text",
     "pad",
     "print_json",
     "safe",
     "safe_lines",
+    "silence",
     "state_color",
     "terminal_width",
     "uses_color",
@@ -238,8 +241,8 @@ def _escaped(match: re.Match[str]) -> str:
     return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
 
 
-def print_json(value: Any, *, is_line: bool = False) -> None:  # noqa: ANN401 - any JSON value
-    """Print `value` as JSON on stdout; what a terminal would obey is escaped.
+def json_text(value: Any, *, is_line: bool = False) -> str:  # noqa: ANN401 - any JSON value
+    """Return `value` as JSON in which everything that a terminal would obey is escaped.
 
     Args:
         value: what JSON can hold.
@@ -247,5 +250,17 @@ def print_json(value: Any, *, is_line: bool = False) -> None:  # noqa: ANN401 - 
     """
     text = orjson.dumps(value, option=0 if is_line else orjson.OPT_INDENT_2).decode()
     # Line ends stand only between JSON tokens here, since those inside are escaped.
-    parts = (_UNSAFE.sub(_escaped, part) for part in text.split("\n"))
-    print("\n".join(parts), flush=is_line)
+    return "\n".join(_UNSAFE.sub(_escaped, part) for part in text.split("\n"))
+
+
+def print_json(value: Any, *, is_line: bool = False) -> None:  # noqa: ANN401 - any JSON value
+    """Print `value` on stdout, see `json_text`; lines of a stream go out at once."""
+    print(json_text(value, is_line=is_line), flush=is_line)
+
+
+def silence(stream: TextIO) -> None:
+    """Let further output to `stream` vanish: whoever read it has gone."""
+    with suppress(OSError, ValueError):
+        handle = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(handle, stream.fileno())
+        os.close(handle)

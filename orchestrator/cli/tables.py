@@ -117,8 +117,6 @@ def _until_above(
 def _label(agent: AgentView, view: RunView) -> str:
     if agent.state != "ended" and not view.is_running:
         return "never ran" if agent.state == "waiting" else "cut off"
-    if agent.role == "lead" and agent.state == "ended":
-        return "done" if agent.outcome == "submitted" else agent.outcome
     return agent.label
 
 
@@ -147,7 +145,7 @@ def _notes(agent: AgentView, view: RunView) -> Iterator[str]:
             yield f"now: {'; '.join(running)}"
         elif agent.asking:
             yield "now: waiting for the model"
-    if agent.reason and agent.label not in ("complete", "submitted"):
+    if agent.reason and agent.label not in ("complete", "done"):
         yield agent.reason
     if agent.unsupported:
         what = count_phrase(agent.unsupported, "finding")

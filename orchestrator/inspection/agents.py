@@ -112,7 +112,7 @@ class AgentView:
             return self.state
         if self.role == "subagent" and self.status:
             return self.status.replace("_", " ")
-        return self.outcome or "ended"
+        return "done" if self.outcome == "submitted" else self.outcome or "ended"
 
     @property
     def unsupported_claims(self) -> list[str]:

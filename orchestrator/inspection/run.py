@@ -146,17 +146,25 @@ class RunView:
         return self._earlier_s + max((until - self._span_start).total_seconds(), 0.0)
 
     def tree(self) -> Iterator[tuple[AgentView, int]]:
-        """Yield each agent and its depth, parents before their children."""
-        children: dict[str, list[AgentView]] = {}
+        """Yield each agent once, with its depth; parents come before their children."""
+        children: dict[str, list[str]] = {}
+        roots: list[str] = []
         for agent in self.agents.values():
-            above = agent.parent if agent.parent in self.agents else ""
-            children.setdefault("" if above == agent.id else above, []).append(agent)
-        stack = [(agent, 0) for agent in reversed(children.get("", []))]
-        while stack:
-            agent, depth = stack.pop()
-            yield agent, depth
-            below = children.get(agent.id, [])
-            stack.extend((child, depth + 1) for child in reversed(below))
+            is_below = agent.parent in self.agents and agent.parent != agent.id
+            (children.setdefault(agent.parent, []) if is_below else roots).append(
+                agent.id
+            )
+        seen: set[str] = set()
+        # The second round finds those whose parents, in a damaged log, form a ring.
+        for start in [*roots, *self.agents]:
+            stack = [(start, 0)]
+            while stack:
+                agent_id, depth = stack.pop()
+                if agent_id not in seen:
+                    seen.add(agent_id)
+                    yield self.agents[agent_id], depth
+                    below = reversed(children.get(agent_id, []))
+                    stack.extend((child, depth + 1) for child in below)
 
     def limit_use(self, now: datetime | None = None) -> list[LimitUse]:
         """Return the run's own limits with what is used of each."""

@@ -131,10 +131,9 @@ def _run_ended(data: Data) -> str:
 
 
 def _agent_started(data: Data) -> str:
-    role = one_line(data.get("role")) or "agent"
     return (
-        f"{role} starts: {_quoted(data.get('title'))}, profile "
-        f"{one_line(data.get('profile'))}, model {one_line(data.get('model'))}"
+        f"starts {_quoted(data.get('title'))} (profile {one_line(data.get('profile'))},"
+        f" {one_line(data.get('model'))})"
     )
 
 
@@ -221,20 +220,21 @@ def _refused(data: Data) -> str:
 
 def _accepted(data: Data) -> str:
     title, profile = _quoted(data.get("title")), one_line(data.get("profile"))
-    return f"brief accepted as {one_line(data.get('id'))}: {title} ({profile})"
+    return f"{one_line(data.get('id'))} takes {title} ({profile})"
 
 
 def _subagent_ended(data: Data) -> str:
     explored = tokens(number(data.get("explored_tokens")))
     returned = tokens(number(data.get("returned_tokens")))
-    reason = f": {one_line(data.get('reason'))}" if data.get("reason") else ""
     unsupported = int(number(data.get("unsupported")))
-    also = f"; {count_phrase(unsupported, 'item')} unsupported" if unsupported else ""
     status = one_line(data.get("status")).replace("_", " ")
-    return (
-        f"{one_line(data.get('id'))} is over, {status}{reason}{also} "
-        f"(explored {explored} tokens, returned {returned})"
-    )
+    parts = [
+        one_line(data.get("reason")),
+        f"{count_phrase(unsupported, 'item')} unsupported" if unsupported else "",
+        f"explored {explored} tokens, returned {returned}",
+    ]
+    told = "; ".join(part for part in parts if part)
+    return f"{one_line(data.get('id'))} {status}: {told}"
 
 
 def _submitted(data: Data) -> str:
@@ -253,7 +253,11 @@ def _report(data: Data) -> str:
     bad = wrong if isinstance(wrong, list) else []
     verdict = "report accepted" if data.get("accepted") else "report sent back"
     cited = count_phrase(int(number(data.get("citations"))), "citation")
-    also = f", wrong: {', '.join(one_line(each) for each in bad)}" if bad else ""
+    also = (
+        f", {len(bad)} wrong: {', '.join(one_line(each) for each in bad)}"
+        if bad
+        else ""
+    )
     return f"{verdict}: {cited}{also}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +10,9 @@ __all__ = ["Cost", "Tokens", "number"]
 
 
 def number(value: object) -> float:
-    """Return `value` if it is a number that can be added up, else 0."""
+    """Return `value` if it is a finite number, else 0."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return value
+        return value if math.isfinite(value) else 0
     return 0
 
 

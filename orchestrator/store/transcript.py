@@ -92,13 +92,11 @@ def rebuild(events: Iterable[Event], agent: str) -> list[Message]:
             if data.get("kept", True) and data.get("content"):
                 conversation.answer(data["content"])
         elif event.kind == "tool.ended":
-            conversation.result(
-                data["call"],
-                tool_result(
-                    data["call"], data["content"], is_error=data.get("is_error", False)
-                ),
-            )
-        elif event.kind == "text.added":
+            call = str(data.get("call", ""))
+            is_error = bool(data.get("is_error"))
+            block = tool_result(call, data.get("content", ""), is_error=is_error)
+            conversation.result(call, block)
+        elif event.kind == "text.added" and data.get("text"):
             conversation.text(data["text"])
     conversation.close()
     return conversation.messages

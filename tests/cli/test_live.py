@@ -1,0 +1,175 @@
+"""A run while it runs."""
+
+from __future__ import annotations
+
+import io
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import orjson
+import pytest
+from rich.text import Text
+from sample_runs import START, Script, open_script, survey
+
+from orchestrator.cli.live import LiveView, open_view
+from orchestrator.cli.live_text import budget_bar
+from orchestrator.cli.output import Style, width
+from orchestrator.events import Event, SubagentAccepted
+from orchestrator.inspection.run import LimitUse
+
+Capture = pytest.CaptureFixture[str]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def play(runs: Path, view: LiveView, *, until: str = "end") -> None:
+    with open_script(runs) as (_folder, script):
+        script.log.subscribe(view.on_event)
+        survey(script, until=until)
+
+
+def idle_view(at_s: float = 60) -> LiveView:
+    now: datetime = START + timedelta(seconds=at_s)
+    return LiveView(io.StringIO(), now=lambda: now)
+
+
+def test_the_tree_shows_what_each_agent_does(tmp_path: Path) -> None:
+    view = idle_view()
+    play(tmp_path, view, until="fan-out")
+
+    lines = view.lines(100, 24)
+
+    assert "running" in lines[0]
+    assert "delegates 3 briefs" in lines[1]
+    assert "searches for “token”" in lines[2]
+    assert "asks the model" in lines[3]
+    assert "waiting" in lines[4]
+    assert "of 2 usd" in lines[5]
+
+
+@pytest.mark.parametrize("columns", [80, 100, 200])
+def test_lines_fit_the_window(tmp_path: Path, columns: int) -> None:
+    view = idle_view()
+    play(tmp_path, view)
+
+    assert all(width(line) <= columns for line in view.lines(columns, 24))
+
+
+def test_a_wide_fan_out_fits_the_window_with_those_at_work_first(
+    tmp_path: Path,
+) -> None:
+    view = idle_view()
+    with open_script(tmp_path) as (_folder, script):
+        script.log.subscribe(view.on_event)
+        crowd(script)
+
+    lines = view.lines(80, 24)
+
+    assert len(lines) <= 24
+    assert any("a40" in line for line in lines)
+    assert any("more agents: " in line for line in lines)
+
+
+def crowd(script: Script) -> None:
+    script.start_run()
+    script.start_agent("lead", "crowd", "go")
+    for number in range(40):
+        accepted = SubagentAccepted(f"a{number + 1}", "d", number, "t", "explorer", {})
+        script.put(accepted, "lead")
+    script.start_agent("a40", "the only one at work", "go")
+
+
+def test_the_budget_bar_fills_and_turns_red() -> None:
+    style = Style(is_on=True)
+
+    assert budget_bar(LimitUse("usd", 0, 2), style).count("━") == 0
+    assert "\x1b[31m" in budget_bar(LimitUse("usd", 1.8, 2), style)
+    assert "100%" in budget_bar(LimitUse("usd", 3, 2), style)
+    assert budget_bar(None, style) == ""
+
+
+def test_a_terminal_gets_the_last_state_of_the_tree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    terminal = Terminal()
+
+    with open_view("auto", stream=terminal) as on_event, open_script(tmp_path) as run:
+        run[1].log.subscribe(on_event)
+        survey(run[1])
+
+    last = Text.from_ansi(terminal.getvalue()).plain
+    assert "partial" in last
+    assert terminal.getvalue().endswith("\x1b[?25h")
+
+
+def test_elsewhere_there_is_a_short_line_per_interesting_event(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    with open_view() as on_event, open_script(tmp_path) as (_folder, script):
+        script.log.subscribe(on_event)
+        survey(script)
+
+    shown, told = capsys.readouterr()
+    lines = told.splitlines()
+    assert shown == ""
+    assert len(lines) < script.log.seq / 2
+    assert any(line.split(maxsplit=2)[1:] == ["a2", FAILED] for line in lines)
+    assert lines[-1].endswith(
+        "run ends as partial: 1 of 3 subagents failed; 2 things missing"
+    )
+    assert all(len(line) < 200 for line in lines)
+
+
+FAILED = "model gave no answer: invalid: 400: prompt is empty"
+
+
+def test_json_is_the_log_on_stdout(tmp_path: Path, capsys: Capture) -> None:
+    with open_view("json") as on_event, open_script(tmp_path) as (folder, script):
+        script.log.subscribe(on_event)
+        survey(script)
+
+    shown, told = capsys.readouterr()
+    assert told == ""
+    assert [orjson.loads(line) for line in shown.splitlines()] == [
+        orjson.loads(line) for line in folder.events.read_bytes().splitlines()
+    ]
+
+
+def test_quiet_shows_nothing(tmp_path: Path, capsys: Capture) -> None:
+    with open_view("quiet") as on_event, open_script(tmp_path) as (_folder, script):
+        script.log.subscribe(on_event)
+        survey(script)
+
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_reader_that_goes_away_does_not_disturb_the_run(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+
+    with (
+        os.fdopen(writing, "w") as gone,
+        open_view("plain", stream=gone) as on_event,
+        open_script(tmp_path) as (_folder, script),
+    ):
+        script.log.subscribe(on_event)
+        survey(script)
+
+    assert script.log.seq > 50
+
+
+def test_an_event_without_a_time_does_no_harm(capsys: Capture) -> None:
+    event = Event(1, "", "run", "lead", "run.started", 0, {})
+    view = LiveView(io.StringIO(), now=lambda: datetime.now(UTC))
+
+    view.on_event(event)
+    with open_view("plain") as on_event:
+        on_event(event)
+
+    assert view.lines(80, 24)
+    assert "run begins" in capsys.readouterr().err

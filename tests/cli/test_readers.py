@@ -1,0 +1,369 @@
+"""The reading commands, as their users meet them."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from sample_runs import (
+    RUN_ID,
+    SECRET_ESCAPE,
+    finished_run,
+    halfway_run,
+    open_script,
+)
+
+from orchestrator.cli.main import main
+from orchestrator.cli.notes_text import rendered_notes
+from orchestrator.cli.output import Style, width
+from orchestrator.events import ToolEnded
+from orchestrator.store.layout import RunFolder
+
+Capture = pytest.CaptureFixture[str]
+OTHER_ID = "20261129-203000-other-1234"
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ORCHESTRATE_RUNS_DIR", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "80")
+    return tmp_path
+
+
+@pytest.fixture
+def folder(runs: Path) -> RunFolder:
+    return finished_run(runs)
+
+
+def out(capsys: Capture, *argv: str, status: int = 0) -> str:
+    assert main(argv) == status
+    return capsys.readouterr().out
+
+
+def out_json(capsys: Capture, *argv: str) -> Any:
+    return orjson.loads(out(capsys, *argv, "--json"))
+
+
+def test_runs_lists_the_newest_first(folder: RunFolder, capsys: Capture) -> None:
+    halfway_run(folder.path.parent, OTHER_ID)
+
+    heading, first, second = out(capsys, "runs").splitlines()
+
+    assert heading.split() == ["run", "state", "age", "agents", "tokens", "usd"]
+    assert first.split()[:2] == [OTHER_ID, "crashed"]
+    assert second.split()[:2] == [RUN_ID, "partial"]
+
+
+def test_runs_shows_twenty_and_says_that_there_are_more(
+    runs: Path, capsys: Capture
+) -> None:
+    for number in range(22):
+        with open_script(runs, f"20261129-2015{number:02}-x-0000") as (_, script):
+            script.start_run()
+
+    assert main(["runs"]) == 0
+    shown, told = capsys.readouterr()
+    assert len(shown.splitlines()) == 21
+    assert told == "2 older ones: --all lists them\n"
+    assert len(out_json(capsys, "runs", "--all")) == 22
+
+
+def test_no_runs_says_how_to_start_one(capsys: Capture) -> None:
+    assert main(["runs"]) == 0
+
+    shown, told = capsys.readouterr()
+    assert shown == ""
+    assert "orchestrate run TASK.yaml" in told
+
+
+def test_show_tells_state_reason_and_what_is_missing(
+    folder: RunFolder, capsys: Capture
+) -> None:
+    shown = out(capsys, "show", "last")
+
+    assert "state       partial: 1 of 3 subagents failed\n" in shown
+    assert "missing     - a2 “Session storage”: invalid: 400" in shown
+    assert "1 finding unsupported" in shown
+    assert "wrong citation: [src/auth_9.py:3] no such file" in shown
+    assert "brief “The rest” was refused" in shown
+    assert str(folder.report) in shown
+
+
+def test_show_draws_the_tree_of_agents(folder: RunFolder, capsys: Capture) -> None:
+    lines = out(capsys, "show", RUN_ID[:17]).splitlines()
+
+    assert [line.split()[:2] for line in lines if line.startswith(("├─", "└─"))] == [
+        ["├─", "a1"],
+        ["├─", "a2"],
+        ["└─", "a3"],
+    ]
+
+
+@pytest.mark.parametrize("command", ["runs", "show"])
+@pytest.mark.parametrize("columns", [80, 120])
+def test_tables_fit_the_window(
+    folder: RunFolder,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    columns: int,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+
+    shown = out(capsys, command, *(["last"] if command == "show" else []))
+
+    table = [line for line in shown.splitlines() if str(folder.path) not in line]
+    assert all(width(line) <= columns for line in table)
+
+
+def test_show_of_a_crashed_run_says_how_to_go_on(runs: Path, capsys: Capture) -> None:
+    halfway_run(runs)
+
+    shown = out(capsys, "show", "last")
+
+    assert "crashed: its process is gone" in shown
+    assert f"orchestrate resume {RUN_ID}" in shown
+    assert "never ran" in shown
+
+
+def test_show_as_json_has_the_whole_view(folder: RunFolder, capsys: Capture) -> None:
+    found = out_json(capsys, "show", "last")
+
+    assert (found["state"], found["exit_code"]) == ("partial", 3)
+    assert [agent["id"] for agent in found["agents"]] == ["lead", "a1", "a2", "a3"]
+    assert found["files"]["report"] == str(folder.report)
+
+
+def test_an_unknown_run_is_wrong_usage(folder: RunFolder, capsys: Capture) -> None:
+    assert main(["show", "nope"]) == 2
+    assert capsys.readouterr().err.startswith("error: no run `nope`")
+
+
+def test_a_bare_noun_matches_all_of_its_verbs(
+    folder: RunFolder, capsys: Capture
+) -> None:
+    shown = out(capsys, "logs", "last", "--kind", "subagent").splitlines()
+
+    kinds = {line.split()[2] for line in shown}
+    assert kinds == {"subagent.accepted", "subagent.ended"}
+    assert len(shown) == 6
+
+
+def test_logs_of_one_agent(folder: RunFolder, capsys: Capture) -> None:
+    shown = out(capsys, "logs", "last", "--agent", "a2").splitlines()
+
+    assert {line.split()[1] for line in shown} == {"a2"}
+
+
+def test_logs_as_json_are_the_events_of_the_log(
+    folder: RunFolder, capsys: Capture
+) -> None:
+    shown = out(capsys, "logs", "last", "--json").splitlines()
+
+    written = folder.events.read_bytes().splitlines()
+    assert [orjson.loads(line) for line in shown] == [
+        orjson.loads(line) for line in written
+    ]
+
+
+def test_logs_since_an_event_number(folder: RunFolder, capsys: Capture) -> None:
+    shown = out(capsys, "logs", "last", "--since", "#5", "--json").splitlines()
+
+    assert orjson.loads(shown[0])["seq"] == 5
+
+
+@pytest.mark.parametrize(
+    ("since", "count"),
+    [("2026-11-29T20:15:20Z", 12), ("2126-11-29 20:15", 0), ("20000d", None)],
+)
+def test_logs_since_a_time(
+    folder: RunFolder, capsys: Capture, since: str, count: int | None
+) -> None:
+    every = len(folder.events.read_bytes().splitlines())
+
+    shown = out(capsys, "logs", "last", "--since", since).splitlines()
+
+    assert len(shown) == (every if count is None else count)
+
+
+@pytest.mark.parametrize("since", ["soon", "25:99", "12", "99999999999d"])
+def test_a_since_that_is_no_time_says_what_is_allowed(
+    folder: RunFolder, capsys: Capture, since: str
+) -> None:
+    assert main(["logs", "last", "--since", since]) == 2
+    assert f"found `{since}`, allowed are" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--agent", "a9"), "no agent `a9` in this run; there are: a1, a2, a3, lead"),
+        (("--kind", "foo"), "no event of kind `foo`; there are: agent.ended"),
+        (("--kind", "run", "--agent", "a1"), "no event matches"),
+    ],
+)
+def test_logs_without_a_match_say_why(
+    folder: RunFolder, capsys: Capture, options: tuple[str, ...], words: str
+) -> None:
+    assert main(["logs", "last", *options]) == 0
+
+    shown, told = capsys.readouterr()
+    assert shown == ""
+    assert told.startswith(words)
+
+
+def test_following_an_ended_run_ends(folder: RunFolder, capsys: Capture) -> None:
+    whole = out(capsys, "logs", "last")
+
+    assert out(capsys, "logs", "last", "--follow") == whole
+
+
+def test_text_of_the_run_cannot_steer_the_terminal(runs: Path, capsys: Capture) -> None:
+    with open_script(runs) as (folder, script):
+        script.start_run()
+        script.start_agent("a1", SECRET_ESCAPE, SECRET_ESCAPE)
+        content = [{"type": "tool_use", "id": "c", "name": "grep", "input": {}}]
+        script.answer("a1", content)
+        ended = ToolEnded("c", "grep", SECRET_ESCAPE, True, 0, 1, 1)
+        script.put(ended, "a1")
+    folder.progress.write_text(SECRET_ESCAPE, encoding="utf-8")
+
+    for argv in (["show"], ["logs"], ["notes"], ["transcript"]):
+        for more in ([], ["--json"]):
+            agent = ["a1"] if argv == ["transcript"] else []
+            shown = out(capsys, *argv, "last", *agent, *more)
+            assert not set(shown) & set("\x1b\x07\u202e"), argv
+
+
+def test_a_log_of_the_future_can_be_read(folder: RunFolder, capsys: Capture) -> None:
+    line = (
+        b'{"v":7,"seq":999,"at":"2026-11-29T20:16:00.000Z","run":"r","agent":"a1",'
+        b'"kind":"moon.risen","cause":0,"data":{"phase":"full"},"more":1}\n'
+    )
+    with folder.events.open("ab") as log:
+        log.write(line)
+
+    assert "moon.risen (1)" in out(capsys, "show", "last")
+    assert "phase=full" in out(capsys, "logs", "last", "--kind", "moon")
+
+
+def test_piped_notes_are_the_file(folder: RunFolder, capsys: Capture) -> None:
+    text = folder.progress.read_text(encoding="utf-8")
+
+    assert out(capsys, "notes", "last") == text
+    assert out_json(capsys, "notes", "last")["text"] == text
+
+
+def test_notes_that_are_not_there_yet_are_said_so(runs: Path, capsys: Capture) -> None:
+    halfway_run(runs)
+
+    assert main(["notes", "last"]) == 0
+    assert capsys.readouterr() == ("", f"no notes yet in {RUN_ID}\n")
+
+
+def test_notes_on_a_terminal_have_aligned_tables_and_no_comments() -> None:
+    table = "| a | bb |\n| --- | --- |\n| 中文 | c |"
+    text = f"# T\n<!-- program\nheader -->\n{table}\n- [x] y"
+
+    assert list(rendered_notes(text, style=Style(is_on=False))) == [
+        "T",
+        "",
+        "a     bb",
+        "中文  c",
+        "☑ y",
+    ]
+
+
+def test_a_transcript_has_calls_and_results_in_order(
+    folder: RunFolder, capsys: Capture
+) -> None:
+    shown = out(capsys, "transcript", "last", "a1")
+
+    places = [
+        shown.index(words)
+        for words in (
+            "── system prompt",
+            "── user: the task",
+            "Find out: Where tokens are checked.",
+            "── assistant, turn 1",
+            "→ grep: searches for “verify_token” in src",
+            "← result of grep:",
+            "← result of read_file:",
+            "── assistant, turn 2",
+            "→ submit_findings (complete):",
+            "ended, submitted",
+        )
+    ]
+    assert places == sorted(places)
+
+
+def test_a_short_transcript_hides_the_rest_of_long_texts(
+    folder: RunFolder, capsys: Capture
+) -> None:
+    short = out(capsys, "transcript", "last", "a1")
+    full = out(capsys, "transcript", "last", "a1", "--full")
+
+    assert "Rule 39 of the prompt." not in short
+    assert "more characters; --full shows them" in short
+    assert "Rule 39 of the prompt." in full
+    assert "--full shows them" not in full
+
+
+def test_a_view_is_what_was_sent_at_that_turn(
+    folder: RunFolder, capsys: Capture
+) -> None:
+    first = out_json(capsys, "transcript", "last", "a1", "--view", "1")
+    second = out_json(capsys, "transcript", "last", "a1", "--view", "2")
+
+    assert [message["role"] for message in first["messages"]] == ["user"]
+    assert [block["type"] for block in second["messages"][2]["content"]] == [
+        "tool_result",
+        "tool_result",
+    ]
+    assert second["messages"][:1] == first["messages"]
+    assert [tool["name"] for tool in second["tools"]] == ["grep", "read_file"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["a9"], "no agent `a9` in this run; there are: lead, a1, a2, a3"),
+        (["a1", "--view", "9"], "`--view`: no turn 9 was sent; there are: 1 to 4"),
+    ],
+)
+def test_a_transcript_that_is_not_there_is_wrong_usage(
+    folder: RunFolder, capsys: Capture, argv: list[str], words: str
+) -> None:
+    assert main(["transcript", "last", *argv]) == 2
+    assert capsys.readouterr().err == f"error: {words}\n"
+
+
+def test_an_agent_that_waits_has_no_transcript_yet(runs: Path, capsys: Capture) -> None:
+    halfway_run(runs)
+
+    assert main(["transcript", "last", "a3"]) == 2
+    assert "has not started yet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("no_color", ["", "1"])
+def test_colours_come_on_a_terminal_unless_unwanted(
+    folder: RunFolder, no_color: str
+) -> None:
+    reading, writing = pty.openpty()
+    subprocess.run(
+        [sys.executable, "-m", "orchestrator", "runs"],
+        stdout=writing,
+        env={**os.environ, "NO_COLOR": no_color, "TERM": "xterm"},
+        check=True,
+    )
+    os.close(writing)
+
+    shown = os.read(reading, 65536)
+    os.close(reading)
+    assert (b"\x1b[" in shown) is not bool(no_color)

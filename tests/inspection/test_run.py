@@ -1,0 +1,206 @@
+"""A run folded from its events."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sample_runs import finished_run, halfway_run
+
+from orchestrator.cli.live_text import live_lines
+from orchestrator.cli.output import Style
+from orchestrator.cli.tables import agent_table, summary_lines
+from orchestrator.events import KINDS, Event
+from orchestrator.inspection.run import RunView, moment
+from orchestrator.inspection.sentences import describe
+from orchestrator.store.eventlog import read_events
+
+NOW = datetime(2026, 11, 29, 21, 0, tzinfo=UTC)
+
+
+def view_of(path: Path) -> RunView:
+    view = RunView()
+    for event in read_events(path):
+        view.apply(event)
+    return view
+
+
+def event(kind: str, agent: str = "", *, at_s: float = 0, **data: Any) -> Event:
+    at = datetime(2026, 11, 29, 20, 15, tzinfo=UTC) + timedelta(seconds=at_s)
+    return Event(1, at.isoformat(), "run", agent, kind, 0, data)
+
+
+@pytest.fixture
+def finished(tmp_path: Path) -> RunView:
+    return view_of(finished_run(tmp_path).events)
+
+
+@pytest.fixture
+def halfway(tmp_path: Path) -> RunView:
+    return view_of(halfway_run(tmp_path).events)
+
+
+def test_the_tree_has_parents_before_children_in_order(finished: RunView) -> None:
+    tree = [(agent.id, depth) for agent, depth in finished.tree()]
+
+    assert tree == [("lead", 0), ("a1", 1), ("a2", 1), ("a3", 1)]
+
+
+def test_agents_whose_parents_form_a_ring_do_not_hang_the_tree() -> None:
+    view = RunView()
+    view.apply(event("subagent.accepted", "a2", id="a1"))
+    view.apply(event("subagent.accepted", "a1", id="a2"))
+
+    assert sorted(agent.id for agent, _depth in view.tree()) == ["a1", "a2"]
+
+
+def test_an_agent_without_an_id_does_not_hang_the_tree() -> None:
+    view = RunView()
+    view.apply(event("subagent.accepted", "lead", title="no id"))
+
+    assert len(list(view.tree())) == 1
+
+
+def test_each_class_of_token_is_counted_once(finished: RunView) -> None:
+    total = finished.tokens
+
+    assert total.sent == total.input + total.cache_write + total.cache_read
+    assert total.limited == total.input + total.output
+    assert total.sent == sum(each.tokens.sent for each in finished.agents.values())
+    assert total.cache_share == pytest.approx(total.cache_read / total.sent)
+
+
+def test_an_unknown_price_is_not_taken_for_zero() -> None:
+    view = RunView()
+    view.apply(event("model.answered", "lead", usd=None, usage={}))
+    assert view.cost.to_dict() == {"usd": None, "usd_is_whole": False}
+
+    view.apply(event("model.answered", "lead", usd=0.5, usage={}))
+    assert view.cost.to_dict() == {"usd": 0.5, "usd_is_whole": False}
+
+
+def test_answers_that_were_not_kept_are_paid_for_all_the_same() -> None:
+    view = RunView()
+    usage = {"input_tokens": 10, "output_tokens": 5}
+    view.apply(event("model.answered", "lead", usd=0.5, usage=usage, kept=False))
+
+    assert (view.tokens.sent, view.cost.usd) == (10, 0.5)
+
+
+def test_explored_counts_what_reading_tools_produced_before_clipping() -> None:
+    view = RunView()
+    view.apply(event("tool.ended", "a1", name="grep", full_tokens=900, tokens=9))
+    view.apply(event("tool.ended", "a1", name="submit_findings", full_tokens=40))
+
+    assert view.agents["a1"].explored_tokens == 900
+
+
+def test_a_failed_subagent_says_why(finished: RunView) -> None:
+    failed = finished.agents["a2"]
+
+    assert (failed.state, failed.label) == ("ended", "failed")
+    assert failed.reason == "invalid: 400: prompt is empty"
+
+
+def test_unsupported_items_are_named(finished: RunView) -> None:
+    agent = finished.agents["a3"]
+
+    assert agent.unsupported == 1
+    assert agent.unsupported_claims == ["Refresh tokens are never rotated."]
+
+
+def test_the_end_of_the_run_is_taken_over(finished: RunView) -> None:
+    assert (finished.state, finished.exit_code) == ("partial", 3)
+    assert len(finished.missing) == 2
+    assert finished.wrong_citations == ["[src/auth_9.py:3] no such file"]
+
+
+def test_a_live_run_shows_what_each_agent_does_now(halfway: RunView) -> None:
+    states = {agent.id: agent.state for agent in halfway.agents.values()}
+
+    assert states == {
+        "lead": "running",
+        "a1": "running",
+        "a2": "running",
+        "a3": "waiting",
+    }
+    assert list(halfway.agents["a1"].tools.values()) == [("grep", {"pattern": "token"})]
+    assert halfway.agents["a2"].asking
+
+
+def test_time_between_two_processes_does_not_count() -> None:
+    view = RunView()
+    view.apply(event("run.started"))
+    view.apply(event("text.added", "lead", at_s=10, text="x"))
+    view.apply(event("run.resumed", at_s=1000))
+    view.apply(event("run.ended", at_s=1005, state="done", exit_code=0))
+
+    assert view.seconds() == 15
+    assert view.resumes == 1
+
+
+def test_a_raised_limit_replaces_the_old_one_and_no_other() -> None:
+    view = RunView()
+    view.apply(event("run.started", limits={"usd": 2, "tokens": 100}))
+    view.apply(event("run.ended", state="partial", reason="limit", exit_code=3))
+    view.apply(event("run.resumed", limits={"usd": 5}))
+
+    assert view.limits == {"usd": 5, "tokens": 100}
+    assert (view.state, view.reason) == ("running", "")
+
+
+def test_unknown_kinds_are_counted_and_passed_over() -> None:
+    view = RunView()
+    view.apply(event("moon.risen", "lead", phase="full"))
+
+    assert view.unknown == {"moon.risen": 1}
+    assert view.agents == {}
+
+
+@pytest.mark.parametrize("at", ["", "yesterday", "2026-11-29T20:15:00"])
+def test_a_time_without_a_zone_is_no_time(at: str) -> None:
+    assert moment(at) is None
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(0, 99) | st.floats() | st.text(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(["title", "items", "name"]), inner, max_size=2
+        )
+    ),
+    max_leaves=4,
+)
+FIELDS = sorted(
+    {name for kind in KINDS.values() for name in kind.__dataclass_fields__} | {"x"}
+)
+EVENTS = st.builds(
+    Event,
+    seq=st.integers(0, 9),
+    at=st.sampled_from(["", "2026-11-29T20:15:00Z", "2026-11-29T20:16:00Z"]),
+    run=st.just("r"),
+    agent=st.sampled_from(["", "lead", "a1"]),
+    kind=st.sampled_from([*KINDS, "log.damaged", "moon.risen"]),
+    cause=st.just(0),
+    data=st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=5),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(EVENTS, max_size=12))
+def test_no_event_whatever_its_fields_breaks_a_reader(events: list[Event]) -> None:
+    view, style = RunView(), Style(is_on=False)
+
+    for each in events:
+        view.apply(each)
+        describe(each)
+
+    view.to_dict(NOW)
+    assert list(summary_lines(view, now=NOW, style=style))
+    assert list(agent_table(view, now=NOW, style=style))
+    assert live_lines(view, now=NOW, columns=80, rows=24, style=style)

@@ -1,0 +1,113 @@
+"""Events as plain sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestrator.events import KINDS, Event
+from orchestrator.inspection.sentences import (
+    call_phrase,
+    count_phrase,
+    describe,
+    duration,
+    tokens,
+)
+
+
+def said(kind: str, **data: Any) -> str:
+    return describe(Event(1, "", "run", "lead", kind, 0, data))
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [
+        (0, "0"),
+        (999, "999"),
+        (1000, "1k"),
+        (12_345, "12.3k"),
+        (99_960, "100k"),
+        (999_600, "1M"),
+        (3_000_000, "3M"),
+        (2_500_000_000, "2.5G"),
+    ],
+)
+def test_tokens_take_at_most_five_characters(count: int, shown: str) -> None:
+    assert tokens(count) == shown
+    assert len(shown) <= 5
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (-3, "0.0s"),
+        (0.44, "0.4s"),
+        (9.97, "10s"),
+        (59.7, "1m00s"),
+        (132, "2m12s"),
+        (11_100, "3h05m"),
+        (400_000, "4d"),
+    ],
+)
+def test_durations_take_at_most_six_characters(seconds: float, shown: str) -> None:
+    assert duration(seconds) == shown
+    assert len(shown) <= 6
+
+
+def test_one_thing_is_not_plural() -> None:
+    assert [count_phrase(n, "brief") for n in (1, 2)] == ["1 brief", "2 briefs"]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "log.damaged"])
+def test_every_kind_has_a_sentence_of_one_line(kind: str) -> None:
+    text = said(kind, text="a\nb", reason="c\nd", message="e\nf")
+
+    assert text
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "words"),
+    [
+        (
+            "tool.started",
+            {"name": "grep", "input": {"pattern": "token", "path": "src"}},
+            "searches for “token” in src",
+        ),
+        (
+            "tool.ended",
+            {"name": "read_file", "tokens": 200, "full_tokens": 6200, "seconds": 0.2},
+            "read_file gave 200 of 6.2k tokens in 0.2s",
+        ),
+        (
+            "tool.ended",
+            {"name": "grep", "is_error": True, "content": "no such path\nmore"},
+            "grep failed: no such path",
+        ),
+        (
+            "subagent.ended",
+            {"id": "a2", "status": "nothing_found", "explored_tokens": 1500},
+            "a2 nothing found: explored 1.5k tokens, returned 0",
+        ),
+        (
+            "limit.reached",
+            {"limit": "usd", "used": 1.999, "allowed": 2},
+            "limit `usd` reached: $2.00 of $2.00",
+        ),
+        (
+            "report.submitted",
+            {"accepted": False, "citations": 1, "wrong": ["[x:1]"]},
+            "report sent back: 1 citation, 1 wrong: [x:1]",
+        ),
+        ("moon.risen", {"phase": "full"}, "phase=full"),
+    ],
+)
+def test_sentences_say_what_happened(
+    kind: str, data: dict[str, Any], words: str
+) -> None:
+    assert said(kind, **data) == words
+
+
+def test_a_tool_nobody_has_a_phrase_for_is_shown_with_its_input() -> None:
+    assert call_phrase("query_order", {"id": 7}) == "query_order(id=7)"

@@ -1,0 +1,138 @@
+"""The conversation that runtime and readers rebuild from a log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from orchestrator.events import Event
+from orchestrator.store.transcript import as_jsonl, rebuild, unanswered
+
+GO = {"type": "text", "text": "go"}
+SAID = {"type": "text", "text": "I look."}
+C1 = {"type": "tool_use", "id": "c1", "name": "grep", "input": {"pattern": "x"}}
+C2 = {"type": "tool_use", "id": "c2", "name": "grep", "input": {"pattern": "y"}}
+
+
+def event(kind: str, agent: str = "a1", **data: Any) -> Event:
+    return Event(1, "2026-11-29T20:15:00.000Z", "run", agent, kind, 0, data)
+
+
+def started() -> Event:
+    return event("agent.started", first=[GO])
+
+
+def answered(*content: dict[str, Any], kept: bool = True) -> Event:
+    return event("model.answered", content=list(content), kept=kept)
+
+
+def ended(call: str, content: str = "found", *, is_error: bool = False) -> Event:
+    return event("tool.ended", call=call, content=content, is_error=is_error)
+
+
+def added(text: str) -> Event:
+    return event("text.added", text=text, reason="reminder")
+
+
+def result(call: str, content: str = "found") -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": call, "content": content}
+
+
+def user(*blocks: dict[str, Any]) -> dict[str, Any]:
+    return {"role": "user", "content": list(blocks)}
+
+
+def assistant(*blocks: dict[str, Any]) -> dict[str, Any]:
+    return {"role": "assistant", "content": list(blocks)}
+
+
+def text(words: str) -> dict[str, Any]:
+    return {"type": "text", "text": words}
+
+
+def test_results_stand_in_call_order_whatever_ended_first() -> None:
+    events = [started(), answered(SAID, C1, C2), ended("c2", "two"), ended("c1", "one")]
+
+    assert rebuild(events, "a1") == [
+        user(GO),
+        assistant(SAID, C1, C2),
+        user(result("c1", "one"), result("c2", "two")),
+    ]
+
+
+def test_added_texts_follow_the_results_in_one_message() -> None:
+    events = [
+        started(),
+        answered(C1),
+        added("early"),
+        ended("c1"),
+        added("late"),
+        answered(SAID),
+    ]
+
+    assert rebuild(events, "a1")[2] == user(result("c1"), text("early"), text("late"))
+
+
+def test_texts_without_results_form_a_message_of_their_own() -> None:
+    events = [started(), answered(SAID), added("please finish")]
+
+    assert rebuild(events, "a1")[-1] == user(text("please finish"))
+
+
+def test_an_answer_that_was_not_kept_leaves_no_trace() -> None:
+    events = [started(), answered(C1, kept=False), answered(SAID)]
+
+    assert rebuild(events, "a1") == [user(GO), assistant(SAID)]
+
+
+def test_a_text_after_a_dropped_answer_joins_the_open_user_message() -> None:
+    events = [started(), answered(kept=False), added("say something")]
+
+    assert rebuild(events, "a1") == [user(GO, text("say something"))]
+
+
+def test_the_first_outcome_of_a_call_counts() -> None:
+    events = [started(), answered(C1), ended("c1", "one"), ended("c1", "again")]
+
+    assert rebuild(events, "a1")[-1] == user(result("c1", "one"))
+
+
+def test_errors_are_marked() -> None:
+    events = [started(), answered(C1), ended("c1", "no file", is_error=True)]
+
+    assert rebuild(events, "a1")[-1]["content"][0]["is_error"] is True
+
+
+def test_other_agents_do_not_mix_in() -> None:
+    events = [started(), event("text.added", "a2", text="not mine"), answered(SAID)]
+
+    assert rebuild(events, "a1") == [user(GO), assistant(SAID)]
+
+
+def test_an_agent_that_has_not_started_has_no_messages() -> None:
+    assert rebuild([started()], "a7") == []
+
+
+def test_rebuilding_does_not_change_the_events() -> None:
+    first = started()
+
+    rebuild([first, added("more")], "a1")
+
+    assert first.data == {"first": [GO]}
+
+
+def test_calls_without_a_result_are_unanswered() -> None:
+    messages = rebuild([started(), answered(C1, C2), ended("c1")], "a1")
+
+    assert unanswered(messages) == [C2]
+    assert unanswered(rebuild([started(), answered(C1), ended("c1")], "a1")) == []
+    assert unanswered([]) == []
+
+
+def test_jsonl_has_one_message_a_line() -> None:
+    messages = rebuild([started(), answered(SAID)], "a1")
+
+    lines = as_jsonl(messages).splitlines()
+
+    assert [orjson.loads(line) for line in lines] == messages
