@@ -214,9 +214,10 @@ def _state(view: RunView, style: Style) -> str:
     text = f"{state}: {reason}" if reason else state
     shown = fill(text, indent=_INDENT, first=_INDENT).lstrip()
     colored = style(state, state_color(view.state), "bold") + shown[len(state) :]
-    if view.state != "partial" and view.is_resumable:
-        go_on = f"orchestrate resume {safe(view.id)}"
-        colored += "\n" + _INDENT + f"go on with: {go_on}"
+    raised = [limit for agent, limit in view.limits_reached if not agent]
+    if view.is_resumable and (view.state != "partial" or raised):
+        more = f" --set limits.{safe(raised[-1])}=…" if raised else ""
+        colored += f"\n{_INDENT}go on with: orchestrate resume {safe(view.id)}{more}"
     return colored
 
 

@@ -79,7 +79,7 @@ def load_run(folder: RunFolder) -> RunView:
     view = RunView()
     for event in read_events(folder.events):
         view.apply(event)
-    view.id = view.id or folder.path.name
+    view.id = folder.path.name
     view.state = _true_state(view.state, folder)
     artifacts = Artifacts(folder.artifacts)
     for agent in view.agents.values():
