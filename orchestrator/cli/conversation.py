@@ -39,7 +39,8 @@ def conversation_lines(
     """
     whole = detail != "short"
     yield _rule("system prompt", style)
-    yield from _body(text_of(system), "", whole=whole, style=style)
+    wrap = detail != "exact"
+    yield from _body(text_of(system), "", whole=whole, style=style, wrap=wrap)
     names: dict[str, str] = {}
     turn = 0
     for index, message in enumerate(messages):
@@ -52,7 +53,7 @@ def conversation_lines(
             if block.get("type") == "tool_use" and detail == "exact":
                 yield from _exact_call(block, names, style)
             else:
-                yield from _block(block, names, whole=whole, style=style)
+                yield from _block(block, names, whole=whole, wrap=wrap, style=style)
 
 
 def _heading(role: str, blocks: Sequence[Block], turn: int, index: int) -> str:
@@ -78,15 +79,16 @@ def _rule(title: str, style: Style) -> str:
 
 
 def _block(
-    block: Block, names: dict[str, str], *, whole: bool, style: Style
+    block: Block, names: dict[str, str], *, whole: bool, wrap: bool, style: Style
 ) -> Iterator[str]:
     kind = block.get("type")
     if kind == "text":
-        yield from _body(str(block.get("text", "")), "", whole=True, style=style)
+        text = str(block.get("text", ""))
+        yield from _body(text, "", whole=True, style=style, wrap=wrap)
     elif kind == "thinking":
         yield style("(thinking)", "dim")
         text = str(block.get("thinking", ""))
-        yield from _body(text, "  ", whole=whole, style=style, dim=True)
+        yield from _body(text, "  ", whole=whole, style=style, dim=True, wrap=wrap)
     elif kind == "tool_use":
         yield from _call(block, names, whole=whole, style=style)
     elif kind == "tool_result":
@@ -163,7 +165,13 @@ def _not_text(content: str | list[Block]) -> Iterator[str]:
 
 
 def _body(
-    text: str, indent: str, *, whole: bool, style: Style, dim: bool = False
+    text: str,
+    indent: str,
+    *,
+    whole: bool,
+    style: Style,
+    dim: bool = False,
+    wrap: bool = False,
 ) -> Iterator[str]:
     harmless = safe_lines(text)
     lines = harmless.split("\n")
@@ -176,7 +184,8 @@ def _body(
             if used >= SHORT_CHARS:
                 break
     for line in shown:
-        yield style(indent + line, "dim" if dim else "") if line else ""
+        text = fill(line, indent=indent) if wrap and line.strip() else indent + line
+        yield style(text, "dim" if dim else "") if line else ""
     hidden = len(harmless) - len("\n".join(shown))
     if hidden > 0:
         yield style(f"{indent}… {hidden:,} more characters; --full shows them", "dim")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from orchestrator.cli.output import Style, cut, dollars, pad, safe, state_color
+from orchestrator.cli.output import Style, cut, dollars, pad, safe, state_color, width
 from orchestrator.inspection.agents import AgentView
 from orchestrator.inspection.run import LimitUse, RunView
 from orchestrator.inspection.sentences import (
@@ -87,12 +87,10 @@ def _counted(agents: Sequence[AgentView]) -> str:
 
 
 def _head(view: RunView, now: datetime, columns: int, style: Style) -> str:
-    state = safe(view.state) or "starting"
-    left = f"{safe(view.id)}  {state}"
-    right = duration(view.seconds(now))
-    gap = " " * max(columns - len(left) - len(right) - 1, 2)
-    name = style(safe(view.id), "bold")
-    return f"{name}  {style(state, state_color(view.state))}{gap}{right}"
+    state, right = safe(view.state) or "starting", duration(view.seconds(now))
+    name = cut(safe(view.id), columns - len(state) - len(right) - 4)
+    gap = " " * max(columns - width(name) - len(state) - len(right) - 3, 2)
+    return f"{style(name, 'bold')}  {style(state, state_color(state))}{gap}{right}"
 
 
 def _agent_line(

@@ -12,6 +12,9 @@ __all__ = ["rendered_notes"]
 
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _ITEM = re.compile(r"(\s*)([-*] (?:\[[ xX]\] )?|\d+[.)] )(.*)")
+_LINK = re.compile(r"\[([^\]]+)\]\(([^)]+)\)")
+_BOLD = re.compile(r"\*\*([^*]+)\*\*")
+_SLANTED = re.compile(r"_([^_]+)_")
 _RULE_CELL = re.compile(r":?-+:?")
 MIN_COLUMN = 8
 
@@ -28,16 +31,30 @@ def rendered_notes(text: str, *, style: Style) -> Iterator[str]:
     for raw in _COMMENT.sub("", safe_lines(text)).split("\n"):
         line = raw.rstrip()
         if line.startswith("|"):
-            table.append([safe(cell) for cell in line.strip("|").split("|")])
+            cells = line.strip("|").split("|")
+            table.append([_LINK.sub(_link, safe(cell)) for cell in cells])
             continue
         if table:
             yield from _table(table, style)
             table, was_blank = [], False
         if line or not was_blank:
             yield _line(line, style)
-        was_blank = not line
+        # A heading stands close to its text.
+        was_blank = not line or line.startswith("#")
     if table:
         yield from _table(table, style)
+
+
+def _link(match: re.Match[str]) -> str:
+    return match[1] if match[1] == match[2] else f"{match[1]} ({match[2]})"
+
+
+def _inline(text: str, style: Style) -> str:
+    plain = _LINK.sub(_link, text)
+    slanted = _SLANTED.fullmatch(plain)
+    if slanted:
+        return style(slanted[1], "dim")
+    return _BOLD.sub(lambda match: style(match[1], "bold"), plain)
 
 
 def _line(line: str, style: Style) -> str:
@@ -49,8 +66,9 @@ def _line(line: str, style: Style) -> str:
         bullet = {"- [ ] ": "☐ ", "- [x] ": "☑ ", "- [X] ": "☑ "}.get(item[2], item[2])
         bullet = "• " if bullet in ("- ", "* ") else bullet
         first = item[1] + bullet
-        return fill(safe(item[3]), indent=" " * len(first), first=first)
-    return fill(safe(line)) if line else ""
+        filled = fill(safe(item[3]), indent=" " * len(first), first=first)
+        return _inline(filled, style)
+    return _inline(fill(safe(line)), style) if line else ""
 
 
 def _table(rows: list[list[str]], style: Style) -> Iterator[str]:

@@ -64,7 +64,7 @@ _STATE_COLORS = {
     "cancelled": "yellow",
     "interrupted": "yellow",
     "limit": "yellow",
-    "nothing found": "yellow",
+    "none found": "yellow",
     "parked": "yellow",
     "partial": "yellow",
     "paused": "yellow",

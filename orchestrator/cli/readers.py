@@ -59,7 +59,8 @@ def runs(is_all: bool, runs_dir: Path, as_json: bool) -> None:
             file=sys.stderr,
         )
         return
-    for line in run_table(found, now=datetime.now(UTC), style=Style()):
+    now, whole = datetime.now(UTC), not is_terminal()
+    for line in run_table(found, now=now, style=Style(), whole_ids=whole):
         print(line)
     if len(folders) > len(found):
         older = len(folders) - len(found)

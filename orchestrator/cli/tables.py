@@ -44,15 +44,27 @@ _FIGURES = (
     ("time", 6),
 )
 _STATE_COLUMNS = 10
+# In the list of runs: state, age, agents, tokens, usd and the blanks before each.
+_RUN_FIGURES_COLUMNS = 46
 
 
 def run_table(
-    runs: Sequence[RunSummary], *, now: datetime, style: Style
+    runs: Sequence[RunSummary], *, now: datetime, style: Style, whole_ids: bool
 ) -> Iterator[str]:
-    """Yield the list of runs, a heading first; the whole id is always shown."""
+    """Yield the list of runs, a heading first.
+
+    Args:
+        runs: in the order wanted.
+        now: for their ages.
+        style: colours.
+        whole_ids: never cut an id, whatever the width; a cut one still begins with
+            its time, and the start of an id is enough for every command.
+    """
     id_columns = max([len("run"), *(len(run.id) for run in runs)])
+    if not whole_ids:
+        id_columns = min(id_columns, terminal_width() - _RUN_FIGURES_COLUMNS)
     task_columns = max([len("task"), *(width(safe(run.task)) for run in runs)])
-    room = terminal_width() - id_columns - 50
+    room = terminal_width() - id_columns - _RUN_FIGURES_COLUMNS - 2
     has_task = room >= 4
     task_columns = min(task_columns, room)
 

@@ -107,11 +107,11 @@ class AgentView:
 
     @property
     def label(self) -> str:
-        """Return one word for where it stands: its result once it has ended."""
+        """Return where it stands in at most ten letters: its result once it has one."""
         if self.state != "ended":
             return self.state
         if self.role == "subagent" and self.status:
-            return self.status.replace("_", " ")
+            return self.status.replace("nothing_found", "none found")
         return "done" if self.outcome == "submitted" else self.outcome or "ended"
 
     @property

@@ -152,12 +152,13 @@ def _answered(data: Data) -> str:
     found = data.get("usage")
     usage: Data = found if isinstance(found, dict) else {}
     content = data.get("content")
-    calls = [
-        one_line(block.get("name"))
-        for block in (content if isinstance(content, list) else [])
-        if isinstance(block, dict) and block.get("type") == "tool_use"
-    ]
-    wants = f"calls {', '.join(calls)}" if calls else "writes text"
+    calls: dict[str, int] = {}
+    for block in content if isinstance(content, list) else []:
+        if isinstance(block, dict) and block.get("type") == "tool_use":
+            name = one_line(block.get("name"))
+            calls[name] = calls.get(name, 0) + 1
+    named = [f"{name} ×{count}" if count > 1 else name for name, count in calls.items()]
+    wants = f"calls {', '.join(named)}" if calls else "writes text"
     cached = number(usage.get("cache_read_tokens"))
     sent = cached + sum(
         number(usage.get(name))
@@ -165,7 +166,7 @@ def _answered(data: Data) -> str:
     )
     size = f"{tokens(sent)} in, {tokens(number(usage.get('output_tokens')))} out"
     usd = data.get("usd")
-    price = f", ${usd:.4f}" if isinstance(usd, (int, float)) else ""
+    price = f", ${usd:.4f}" if isinstance(usd, (int, float)) and usd else ""
     dropped = "" if data.get("kept", True) else "; not kept, asked again"
     took = duration(number(data.get("seconds")))
     return f"model {wants} ({size}{price}, {took}){dropped}"
@@ -234,7 +235,7 @@ def _subagent_ended(data: Data) -> str:
         f"explored {explored} tokens, returned {returned}",
     ]
     told = "; ".join(part for part in parts if part)
-    return f"{one_line(data.get('id'))} {status}: {told}"
+    return f"{status}: {told}"
 
 
 def _submitted(data: Data) -> str:
@@ -303,6 +304,10 @@ def describe(event: Event) -> str:
     A kind that this version does not know is shown by its fields.
     """
     sentence = _SENTENCES.get(event.kind)
-    if sentence is not None:
-        return sentence(event.data)
-    return ", ".join(f"{key}={one_line(value)}" for key, value in event.data.items())
+    if sentence is None:
+        fields = event.data.items()
+        return ", ".join(f"{key}={one_line(value)}" for key, value in fields)
+    text = sentence(event.data)
+    child = one_line(event.data.get("id"))
+    is_told_of_another = event.kind == "subagent.ended" and child != event.agent
+    return f"{child} {text}" if is_told_of_another else text

@@ -6,6 +6,7 @@ import os
 import pty
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,9 @@ from sample_runs import (
 from orchestrator.cli.main import main
 from orchestrator.cli.notes_text import rendered_notes
 from orchestrator.cli.output import Style, width
+from orchestrator.cli.tables import run_table
 from orchestrator.events import ToolEnded
+from orchestrator.inspection.reading import RunSummary
 from orchestrator.store.layout import RunFolder
 
 Capture = pytest.CaptureFixture[str]
@@ -260,6 +263,34 @@ def test_piped_notes_are_the_file(folder: RunFolder, capsys: Capture) -> None:
     assert out_json(capsys, "notes", "last")["text"] == text
 
 
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("- **State:** done", "• State: done"),
+        ("_Nothing yet._", "Nothing yet."),
+        ("see [the file](a/b.md)", "see the file (a/b.md)"),
+        ("[a/b.md](a/b.md)", "a/b.md"),
+        ("snake_case_name and 2 * 3 * 4", "snake_case_name and 2 * 3 * 4"),
+    ],
+)
+def test_notes_on_a_terminal_have_no_marks(line: str, shown: str) -> None:
+    assert list(rendered_notes(line, style=Style(is_on=False))) == [shown]
+
+
+def test_long_ids_are_cut_on_a_terminal_only() -> None:
+    long = RunSummary(RUN_ID + "x" * 40, "t", "done", "", 0, 1, 0, None)
+    now = datetime.now(UTC)
+
+    cut, whole = (
+        list(run_table([long], now=now, style=Style(is_on=False), whole_ids=whole))[1]
+        for whole in (False, True)
+    )
+
+    assert width(cut) <= 80
+    assert cut.startswith("20261129-201500-")
+    assert whole.startswith(long.id)
+
+
 def test_notes_that_are_not_there_yet_are_said_so(runs: Path, capsys: Capture) -> None:
     halfway_run(runs)
 
@@ -273,7 +304,6 @@ def test_notes_on_a_terminal_have_aligned_tables_and_no_comments() -> None:
 
     assert list(rendered_notes(text, style=Style(is_on=False))) == [
         "T",
-        "",
         "a     bb",
         "中文  c",
         "☑ y",
