@@ -33,7 +33,8 @@ from orchestrator.clock import Clock, SystemClock
 from orchestrator.errors import ModelError
 from orchestrator.models.base import ModelRequest, OnRetry, Reply, Usage
 from orchestrator.models.classify import Failure, bounded, classify, retry_after
-from orchestrator.models.stream import Accumulator, EventSplitter, whole_reply
+from orchestrator.models.sse import EventSplitter
+from orchestrator.models.stream import Accumulator, whole_reply
 
 __all__ = ["AnthropicModel", "has_credentials"]
 

@@ -1,4 +1,4 @@
-"""From the bytes of a streamed answer to one whole reply, without any network."""
+"""From the events of a streamed answer to one whole reply, without any network."""
 
 from __future__ import annotations
 
@@ -6,128 +6,18 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-import orjson
-
 from orchestrator.errors import ModelError
 from orchestrator.messages import Block
 from orchestrator.models.base import Reply, Usage
-from orchestrator.models.classify import Failure, bounded, classify
+from orchestrator.models.classify import Failure, classify
+from orchestrator.models.sse import broken, joined, loads, mended, shown
 
-__all__ = ["Accumulator", "EventSplitter", "whole_reply"]
+__all__ = ["Accumulator", "whole_reply"]
 
 MAX_BROKEN_CHARS = 2000
 
 # The answer stopped before its end, so that the last block may be half of itself.
 _CUT_BY: Final = ("max_tokens", "model_context_window_exceeded", "refusal")
-# Deltas whose texts are put together before anything is done with them.
-_GROWING: Final = ("text_delta", "thinking_delta", "input_json_delta")
-
-
-class EventSplitter:
-    """Splits the bytes of a stream of server-sent events into parsed events.
-
-    Linear in the number of bytes, however they arrive. What came before the first
-    event is kept, since an endpoint may answer with something else than events.
-    """
-
-    def __init__(self) -> None:
-        self._pieces: list[bytes] = []
-        self._data: list[bytes] = []
-        self._name = b""
-        self._head: list[bytes] | None = []
-        self._after_return = False
-
-    @property
-    def head(self) -> bytes:
-        """All bytes so far, or nothing once an event has been seen."""
-        return b"".join(self._head or ())
-
-    def feed(self, chunk: bytes) -> list[dict[str, Any]]:
-        """Return the events that `chunk` completes.
-
-        Raises:
-            ModelError: an event is not a JSON object.
-        """
-        if self._head is not None:
-            self._head.append(chunk)
-        if b"\r" in chunk or self._after_return:
-            chunk = self._unified(chunk)
-        if b"\n" not in chunk:
-            if chunk:
-                self._pieces.append(chunk)
-            return []
-        lines = chunk.split(b"\n")
-        if self._pieces:
-            self._pieces.append(lines[0])
-            lines[0] = b"".join(self._pieces)
-            self._pieces.clear()
-        rest = lines.pop()
-        if rest:
-            self._pieces.append(rest)
-        return self._events(lines)
-
-    def end(self) -> list[dict[str, Any]]:
-        """Return the event that lacks only its closing empty line, if it is whole."""
-        lines = [b"".join(self._pieces), b""]
-        self._pieces.clear()
-        try:
-            return self._events(lines)
-        except ModelError:
-            return []
-
-    def _unified(self, chunk: bytes) -> bytes:
-        """Return `chunk` with every kind of line end as one newline."""
-        if self._after_return and chunk.startswith(b"\n"):
-            chunk = chunk[1:]
-        self._after_return = chunk.endswith(b"\r")
-        return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-
-    def _events(self, lines: list[bytes]) -> list[dict[str, Any]]:
-        events = []
-        data = self._data
-        for line in lines:
-            if line[:5] == b"data:":
-                data.append(line[5:])
-            elif line[:6] == b"event:":
-                self._name = line[6:]
-            elif not line and data:
-                event = _event(data[0] if len(data) == 1 else b"\n".join(data))
-                data.clear()
-                if event is None:
-                    continue
-                if "type" not in event:
-                    event["type"] = self._name.strip().decode("utf-8", "replace")
-                events.append(event)
-        if events:
-            self._head = None
-        return events
-
-
-def _event(data: bytes) -> dict[str, Any] | None:
-    """Return one event; None for the end mark of other APIs and for no data."""
-    try:
-        event = orjson.loads(data)
-    except ValueError:
-        event = _odd_event(data)
-        if event is None:
-            return None
-    if not isinstance(event, dict):
-        raise _broken(f"an event is not an object: {_shown(data)}", "bad_json")
-    return event
-
-
-def _odd_event(data: bytes) -> Any:  # noqa: ANN401 - JSON
-    if data.strip() in (b"", b"[DONE]"):
-        return None
-    try:
-        event = _loads(data)
-    except ValueError as error:
-        raise _broken(f"an event is not JSON: {_shown(data)}", "bad_json") from error
-    delta = event.get("delta") if isinstance(event, dict) else None
-    if isinstance(delta, dict) and delta.get("type") in _GROWING:
-        # The other half of the character may come with the next delta.
-        return event
-    return _mended(event)
 
 
 class _Growing:
@@ -164,7 +54,7 @@ class _Growing:
 
     def finish(self) -> Block:
         for name, pieces in self.pieces.items():
-            self.block[name] = _joined([str(self.block.get(name) or ""), *pieces])
+            self.block[name] = joined([str(self.block.get(name) or ""), *pieces])
         return self.block
 
 
@@ -208,12 +98,12 @@ class Accumulator:
             growing = self._open.get(event.get("index"))
             delta = event.get("delta")
             if growing is None or not isinstance(delta, dict):
-                raise _broken("a delta belongs to no block", "bad_event")
+                raise broken("a delta belongs to no block", "bad_event")
             growing.add(delta)
         elif kind == "content_block_start":
             block = event.get("content_block")
             if not isinstance(block, dict):
-                raise _broken("a block has no content", "bad_event")
+                raise broken("a block has no content", "bad_event")
             growing = _Growing(dict(block))
             self._blocks.append(growing)
             self._open[event.get("index")] = growing
@@ -230,7 +120,7 @@ class Accumulator:
 
     def _start(self, message: object) -> None:
         if not isinstance(message, dict):
-            raise _broken("the message has no head", "bad_event")
+            raise broken("the message has no head", "bad_event")
         self._message = {**message}
         self._add_usage(self._message.pop("usage", None))
         for block in self._message.pop("content", None) or ():
@@ -251,7 +141,7 @@ class Accumulator:
             ModelError: the stream ended before the reply did.
         """
         if not self._is_complete:
-            raise _broken("the stream ended before the reply did", "stream_cut")
+            raise broken("the stream ended before the reply did", "stream_cut")
         return _reply(self._message, self._blocks, self._usage)
 
 
@@ -263,24 +153,24 @@ def whole_reply(body: bytes) -> Reply:
     """
     text = body.strip()
     if not text:
-        raise _broken("the answer is empty", "empty_answer")
+        raise broken("the answer is empty", "empty_answer")
     if text.startswith(b"<"):
-        raise _broken(
+        raise broken(
             "the endpoint answered with a web page; is its address right? "
-            + _shown(text),
+            + shown(text),
             "not_json",
         )
     try:
-        message = _mended(_loads(text))
+        message = mended(loads(text))
     except ValueError as error:
-        raise _broken(f"the answer is not JSON: {_shown(text)}", "bad_json") from error
+        raise broken(f"the answer is not JSON: {shown(text)}", "bad_json") from error
     if not isinstance(message, dict):
-        raise _broken(f"the answer is no message: {_shown(text)}", "bad_json")
+        raise broken(f"the answer is no message: {shown(text)}", "bad_json")
     if message.get("error"):
         raise error_of(message)
     content = message.get("content")
     if not isinstance(content, list) or not all(isinstance(b, dict) for b in content):
-        raise _broken(f"the answer is no message: {_shown(text)}", "bad_json")
+        raise broken(f"the answer is no message: {shown(text)}", "bad_json")
     usage = message.get("usage")
     return _reply(
         message,
@@ -311,9 +201,9 @@ def _reply(
 ) -> Reply:
     stop_reason = message.get("stop_reason")
     if not isinstance(stop_reason, str):
-        raise _broken("the reply does not say why it stopped", "no_stop_reason")
+        raise broken("the reply does not say why it stopped", "no_stop_reason")
     content: list[Block] = []
-    broken: dict[str, str] = {}
+    no_objects: dict[str, str] = {}
     for place, each in enumerate(growing):
         block = each.finish()
         if _is_empty_text(block):
@@ -321,7 +211,7 @@ def _reply(
             continue
         if block.get("type") == "tool_use":
             block["id"] = str(block.get("id") or f"toolu_{place}")
-            _set_input(each, broken)
+            _set_input(each, no_objects)
         elif each.json_pieces:
             _set_input(each, {})
         content.append(block)
@@ -337,7 +227,9 @@ def _reply(
         model=str(message.get("model") or ""),
         message_id=str(message.get("id") or ""),
         cut_calls=cut,
-        broken_calls={call: text for call, text in broken.items() if call not in cut},
+        broken_calls={
+            call: text for call, text in no_objects.items() if call not in cut
+        },
         stop_details=details if isinstance(details, dict) else None,
     )
 
@@ -350,14 +242,14 @@ def _is_empty_text(block: Block) -> bool:
     )
 
 
-def _set_input(growing: _Growing, broken: dict[str, str]) -> None:
+def _set_input(growing: _Growing, no_objects: dict[str, str]) -> None:
     """Parse the input once; one that is no JSON object is noted and becomes `{}`."""
     block = growing.block
-    text = _joined(growing.json_pieces or [])
+    text = joined(growing.json_pieces or [])
     value: object = block.get("input")
     if text.strip():
         try:
-            value = _mended(_loads(text.encode()))
+            value = mended(loads(text.encode()))
         except ValueError:
             value = None
     elif value is None:
@@ -365,7 +257,7 @@ def _set_input(growing: _Growing, broken: dict[str, str]) -> None:
     else:
         text = json.dumps(value)
     if not isinstance(value, dict):
-        broken[str(block.get("id") or "")] = text[:MAX_BROKEN_CHARS]
+        no_objects[str(block.get("id") or "")] = text[:MAX_BROKEN_CHARS]
         value = {}
     block["input"] = value
 
@@ -402,51 +294,3 @@ def _usage(told: Mapping[str, Any]) -> Usage:
 def _count(told: Mapping[str, Any], name: str) -> int:
     value = told.get(name)
     return max(int(value), 0) if isinstance(value, int | float) else 0
-
-
-def _loads(data: bytes) -> Any:  # noqa: ANN401 - JSON
-    """Return the JSON value in `data`.
-
-    Raises:
-        ValueError: it is not JSON, or nested too deep.
-    """
-    try:
-        return orjson.loads(data)
-    except ValueError:
-        # orjson refuses halves of surrogate pairs, which some endpoints send where a
-        # delta ends inside a character.
-        try:
-            return json.loads(data, parse_constant=_no_constant)
-        except RecursionError as error:
-            raise ValueError("nested too deep") from error
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _mended(value: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return the JSON value with what UTF-8 cannot carry replaced."""
-    try:
-        orjson.dumps(value)
-    except TypeError:
-        return orjson.loads(_joined([json.dumps(value, ensure_ascii=False)]))
-    return value
-
-
-def _joined(pieces: list[str]) -> str:
-    """Return the pieces as one text, with halves of a character put together."""
-    text = "".join(pieces)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
-def _broken(message: str, detail: str) -> ModelError:
-    return ModelError("transient", message, detail=detail)
-
-
-def _shown(data: bytes) -> str:
-    return bounded(data[:200].decode("utf-8", "replace"))

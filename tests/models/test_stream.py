@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Reply, Usage
-from orchestrator.models.stream import Accumulator, EventSplitter, whole_reply
+from orchestrator.models.sse import EventSplitter
+from orchestrator.models.stream import Accumulator, whole_reply
 
 
 def accumulated(events: list[dict[str, Any]]) -> Reply:
