@@ -32,7 +32,8 @@ _KEY_OF = re.compile(
 _LINK = re.compile(
     r"(?P<suffix>s?(?:[_.\d-][\w.-]{0,40}|[A-Z][\w.-]{0,40})?)"
     r"(?P<close>(?:\\?[\"'`\]]){0,3})"
-    r"(?:[ \t]*(?P<op>:[ \t]*[A-Za-z_][\w.\[\]| ]{0,30}=(?!=)|:=|=>|[=!]==?|="
+    r"(?:[ \t]*(?P<op>:[ \t]*[A-Za-z_][\w.]{0,30}(?:\[[\w.,| ]{0,30}\])?"
+    r"(?:[ ]?\|[ ]?\w+)?[ \t]*=(?=[ \t]*[rbuf]{0,2}[\"'])|:=|=>|[=!]==?|="
     r"|[:\uff1a](?!:)|[是为]|,|\(|>)|[ \t]+(?P<word>is:?)(?=[ \t])|(?P<gap>[ \t]))"
     r"[ \t]*(?:[rbuf@]{1,2}(?=[\"']))?"
 )
@@ -194,9 +195,12 @@ def _may_be_bare(text: str, op: str | None, bare: re.Match[str]) -> bool:
         return False  # an expression
     if op == ">":
         return after == "</"
-    if op == "=" and after[:1] in (",", ")"):
-        # `connect(password=pw1)` is a name, as most values here are.
-        return not (bare["value"].isidentifier() and _is_wordy(bare["value"]))
+    if op == "=" and after[:1] in (",", ")") and bare["value"].isidentifier():
+        # `connect(password=pw1234)` is code, `password=pw1234, user=x` is a log.
+        begin = max(0, bare.start() - 200)
+        line = text[begin : bare.start()].rpartition("\n")[2]
+        is_code = after != ", " or line.count("(") > line.count(")")
+        return not (is_code and _is_wordy(bare["value"]))
     return op in (None, "=", ":", ":=", "\uff1a", "是", "为")
 
 

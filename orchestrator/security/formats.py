@@ -113,7 +113,10 @@ _OWN = tuple(
 )
 # A line of a key, maybe behind a line number or the name of its file.
 _KEY_LINE = r"(?:[^\n]{0,300}?[\s:|>\"'-])?[A-Za-z0-9+/=]{40,}[\\n\"',;+]*[ \t\r]*"
-_LAST_LINE = r"(?:[^\n]{0,300}?[\s:|>\"'-])?[A-Za-z0-9+/]{4,}={0,2}[\"',;]*[ \t\r]*"
+_LAST_LINE = (
+    r"(?:\S{0,200}?[:|>\t-][ \t]?)?(?=[a-z]*[A-Z0-9+/=])[A-Za-z0-9+/]{4,}={0,2}"
+    r"[\"',;]*[ \t\r]*"
+)
 _PEM = re.compile(
     r"-----BEGIN (?P<what>[A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?)-----"
     r"(?:(?:(?!-----)[\s\S]){0,40000}-----END (?P=what)-----"
@@ -223,4 +226,6 @@ def _detector(module: str, name: str) -> Any:  # noqa: ANN401 - the library is u
 
 
 def _is_jwt(value: str) -> bool:
-    return bool(_detector("jwt", "JwtTokenDetector").is_formally_valid(value))
+    # The signature may have been cut off with the rest of a line.
+    claims = ".".join(value.split(".")[:2])
+    return bool(_detector("jwt", "JwtTokenDetector").is_formally_valid(claims))

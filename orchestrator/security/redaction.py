@@ -18,7 +18,6 @@ from orchestrator.security.formats import Span, known_forms
 __all__ = ["PLACEHOLDER", "Redactor"]
 
 PLACEHOLDER = re.compile(r"\[secret:[a-z0-9-]+:[0-9a-f]{8}\]")
-_MAX_PASSES = 8
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 
@@ -38,10 +37,9 @@ class Redactor:
 
         Lines keep their numbers. Doing it again changes nothing.
         """
-        for _ in range(_MAX_PASSES):
-            spans = _find(text)
-            if not spans:
-                break
+        # What one pass leaves may look different with the placeholders in it. Each
+        # pass leaves less that is no placeholder, so that this ends.
+        while spans := _find(text):
             text = self._replace(text, spans)
         return text
 

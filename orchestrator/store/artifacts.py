@@ -9,7 +9,7 @@ from pathlib import Path
 
 from orchestrator.errors import StoreError
 from orchestrator.ids import artifact_id
-from orchestrator.store.disk import store_error, sync_folder, write_beside
+from orchestrator.store.disk import put_in_place, store_error, sync_folder, write_beside
 
 __all__ = ["Artifacts"]
 
@@ -52,16 +52,12 @@ class Artifacts:
             if self._is_stored(ref, data, path):
                 return ref
             beside = write_beside(path, data)
-            try:
-                with self._lock:
-                    # If something is there now, another thread was faster, or it is
-                    # damaged; both end with this content under the name it has.
-                    path = self._find(ref, path) or path
-                    beside.replace(path)
-                    self._make_durable(ref, path)
-            except OSError:
-                beside.unlink(missing_ok=True)
-                raise
+            with self._lock:
+                # If something is there now, another thread was faster, or it is
+                # damaged; both end with this content under the name it has.
+                path = self._find(ref, path) or path
+                put_in_place(beside, path)
+                self._make_durable(ref, path)
         except OSError as error:
             raise store_error("write", path, error) from error
         return ref

@@ -11,6 +11,7 @@ from pathlib import Path
 from orchestrator.errors import StoreError
 
 __all__ = [
+    "put_in_place",
     "reason",
     "store_error",
     "sync_folder",
@@ -88,6 +89,19 @@ def write_beside(path: Path, data: bytes, *, sync: bool = True) -> Path:
     return beside
 
 
+def put_in_place(beside: Path, path: Path) -> None:
+    """Let `beside` take the name `path`; where that fails, `beside` is removed.
+
+    Raises:
+        OSError: as the system says.
+    """
+    try:
+        beside.replace(path)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
+
+
 def write_atomic(path: Path, data: bytes) -> None:
     """Replace `path` by `data`: after a crash it holds the old or the new content.
 
@@ -112,11 +126,7 @@ def write_derived(path: Path, data: bytes) -> None:
 def _replace(path: Path, data: bytes, *, sync: bool) -> None:
     try:
         beside = write_beside(path, data, sync=sync)
-        try:
-            beside.replace(path)
-        except OSError:
-            beside.unlink()
-            raise
+        put_in_place(beside, path)
         if sync:
             sync_folder(path.parent)
     except OSError as error:

@@ -211,11 +211,11 @@ def _age_key(run: RunFolder) -> tuple[str, int, str]:
 
     Two runs may begin in the same second.
     """
-    written = 0
-    for path in (run.task, run.path):
-        with suppress(OSError):
-            written = path.stat().st_mtime_ns
-            break
+    at = run.task if run.task.is_file() else run.path
+    try:
+        written = at.stat().st_mtime_ns
+    except FileNotFoundError:  # it was deleted a moment ago
+        written = 0
     return run.id[:15], written, run.id
 
 

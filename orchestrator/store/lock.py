@@ -99,10 +99,9 @@ def is_held(path: Path) -> bool:
         return False
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False  # a file system without locks: nobody can hold it
+    except OSError as error:
+        # On a file system without locks nobody can hold one.
+        return isinstance(error, BlockingIOError)
     else:
         return False
     finally:

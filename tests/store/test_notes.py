@@ -1,0 +1,259 @@
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.errors import ToolError
+from orchestrator.events import Event
+from orchestrator.store.notes import SECTIONS, AgentRow, Notes, RunHeader
+
+HEADER = RunHeader(
+    run="20261129-201500-auth-7f3a",
+    objective="Explain how requests\nare authenticated.",
+    state="running",
+    started="2026-11-29T20:15:00Z",
+    seconds=90,
+    tokens=123456,
+    max_tokens=3_000_000,
+    usd=0.5,
+    max_usd=2.0,
+    max_minutes=30,
+)
+
+
+def updated(section: str, text: str, **changes: object) -> Event:
+    data = {"section": section, "mode": "append", "text": text} | changes
+    return Event(1, "", "r", "lead", "notes.updated", 0, data)
+
+
+def test_the_file_reads_without_knowing_the_program() -> None:
+    notes = Notes()
+    notes.update("Goal", "replace", "Find where tokens are checked.")
+    notes.update("plan", "append", "- [x] look around\nread the handlers")
+    agents = [
+        AgentRow("a1", "Tokens | sessions", "done", 51234, "agents/a1/findings.md"),
+        AgentRow("a2", "Middleware", "running", 0),
+    ]
+
+    assert notes.render(HEADER, agents, ["wrote `a.txt`"]) == (
+        "<!-- program: header -->\n"
+        "# Progress of 20261129-201500-auth-7f3a\n\n"
+        "> Explain how requests\n"
+        "> are authenticated.\n\n"
+        "- **State:** running\n"
+        "- **Started:** 2026-11-29T20:15:00Z; 1.5 of 30 minutes used\n"
+        "- **Used so far:** 123,456 of 3,000,000 tokens, $0.50 of $2.00\n"
+        "<!-- /program -->\n\n"
+        "## Goal\n\n<!-- section: Goal -->\nFind where tokens are checked.\n"
+        "<!-- /section -->\n\n"
+        "## Plan\n\n<!-- section: Plan -->\n"
+        "- [x] look around\n- [ ] read the handlers\n<!-- /section -->\n\n"
+        + "".join(
+            f"## {name}\n\n<!-- section: {name} -->\n_Nothing yet._\n"
+            "<!-- /section -->\n\n"
+            for name in SECTIONS[2:]
+        )
+        + "## Subagents\n\n<!-- program: subagents -->\n"
+        "| Id | What it looks into | State | Tokens | Findings |\n"
+        "| --- | --- | --- | ---: | --- |\n"
+        "| a1 | Tokens \\| sessions | done | 51,234 "
+        "| [agents/a1/findings.md](agents/a1/findings.md) |\n"
+        "| a2 | Middleware | running | 0 | – |\n"
+        "<!-- /program -->\n\n"
+        "## Changes made\n\n<!-- program: effects -->\n"
+        "| # | What was done |\n| ---: | --- |\n| 1 | wrote `a.txt` |\n"
+        "<!-- /program -->\n"
+    )
+
+
+def test_what_is_not_there_yet_is_said_in_words() -> None:
+    text = Notes().render(HEADER, [], [])
+
+    assert "No part of the work was given to a subagent yet." in text
+    assert "Nothing was changed outside this folder." in text
+
+
+@pytest.mark.parametrize(
+    ("usd", "max_usd", "shown"),
+    [
+        (None, None, "dollars unknown"),
+        (0.5, None, "tokens, $0.50\n"),
+        (1234.5, 2000.0, "$1,234.50 of $2,000.00"),
+    ],
+)
+def test_dollars_are_shown_as_far_as_they_are_known(
+    usd: float | None, max_usd: float | None, shown: str
+) -> None:
+    header = RunHeader(
+        "r", "x", "partial", "now", 1, 1, 2, usd, max_usd, 30, reason="limit\nreached"
+    )
+    text = Notes().render(header, [], [])
+
+    assert shown in text
+    assert "**State:** partial – limit reached\n" in text
+
+
+def test_replace_and_append_do_what_they_say() -> None:
+    notes = Notes()
+
+    assert notes.update(" FACTS ", "append", "one\n") == "Facts"
+    notes.update("Facts", "append", "two")
+    assert notes.sections["Facts"] == "one\ntwo"
+    notes.update("facts", "replace", "three")
+    assert notes.sections["Facts"] == "three"
+    notes.update("Facts", "replace", " \n")
+    assert notes.sections["Facts"].strip() == ""
+
+
+@pytest.mark.parametrize(
+    ("section", "mode", "text", "problem"),
+    [
+        (
+            "Ideas",
+            "append",
+            "x",
+            "no section `Ideas`; there are: Goal, Plan, Decisions",
+        ),
+        (
+            "Goal",
+            "prepend",
+            "x",
+            "`mode` must be `replace` or `append`, found `prepend`",
+        ),
+        ("Goal", "append", "\n", "nothing to append to `Goal`"),
+        ("Goal", "replace", "x" * 8001, "8,001 characters, at most 8,000"),
+    ],
+)
+def test_a_wrong_write_is_refused_with_the_way_out(
+    section: str, mode: str, text: str, problem: str
+) -> None:
+    notes = Notes()
+    notes.update("Goal", "replace", "as before")
+
+    with pytest.raises(ToolError, match=problem):
+        notes.update(section, mode, text)
+
+    assert notes.sections["Goal"] == "as before"
+
+
+def test_appending_beyond_the_bound_is_refused() -> None:
+    notes = Notes()
+    notes.update("Facts", "append", "x" * 5000)
+
+    with pytest.raises(ToolError, match="replace it by a shorter text"):
+        notes.update("Facts", "append", "x" * 5000)
+
+
+@pytest.mark.parametrize(
+    ("written", "item"),
+    [
+        ("read it", "- [ ] read it"),
+        ("- read it", "- [ ] read it"),
+        ("* [X] read it", "- [x] read it"),
+        ("  1. [ ] read it", "  - [ ] read it"),
+        ("2) ✓ read it", "- [x] read it"),
+        ("- [] read it", "- [ ] read it"),
+        ("- [✔] read it", "- [x] read it"),
+        ("### Later", "### Later"),
+        ("- [ ]", ""),
+    ],
+)
+def test_every_line_of_the_plan_becomes_an_item(written: str, item: str) -> None:
+    notes = Notes()
+
+    notes.update("Plan", "replace", written)
+
+    assert notes.sections["Plan"] == item
+
+
+def test_appending_an_item_that_is_there_changes_its_tick() -> None:
+    notes = Notes()
+    notes.update("Plan", "replace", "first\n\nsecond")
+
+    notes.update("Plan", "append", "- [x] First\nthird")
+
+    assert notes.sections["Plan"] == "- [x] First\n\n- [ ] second\n- [ ] third"
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        pytest.param("# Facts\r\nx", "### Facts\nx", id="big heading"),
+        pytest.param("## Facts", "### Facts", id="second-level heading"),
+        pytest.param("#### Facts", "#### Facts", id="small heading stays"),
+        pytest.param("#tag", "#tag", id="no heading"),
+        pytest.param("Facts\n=====", "Facts\n\n=====", id="underlined heading"),
+        pytest.param("<!-- /section -->", "&lt;!-- /section -->", id="marker"),
+        pytest.param(
+            "```sh\n# comment\n```\n# x",
+            "```sh\n# comment\n```\n### x",
+            id="code stays as it is",
+        ),
+        pytest.param(
+            "~~~~\n# a\n```", "~~~~\n# a\n```\n~~~~", id="open code is closed"
+        ),
+    ],
+)
+def test_no_text_can_pass_for_a_part_of_the_file(written: str, kept: str) -> None:
+    notes = Notes()
+
+    notes.update("Facts", "replace", written)
+
+    assert notes.sections["Facts"] == kept
+
+
+def test_pinned_sections_stay_until_they_are_replaced() -> None:
+    notes = Notes()
+    notes.update("Facts", "append", "port 8080", True)
+    notes.update("Facts", "append", "more")
+    assert notes.pinned == {"Facts": "port 8080\nmore"}
+
+    notes.update("Facts", "replace", "else")
+    assert notes.pinned == {}
+
+
+def test_notes_are_rebuilt_from_the_log_and_other_events_passed_over() -> None:
+    events = [
+        updated("Facts", "one"),
+        updated("Facts", "two", pin=True, unknown=1),
+        updated("Nowhere", "x"),
+        Event(1, "", "r", "lead", "notes.updated", 0, {"section": "Facts"}),
+        Event(1, "", "r", "lead", "tool.started", 0, {}),
+        Event(1, "", "r", "a1", "notes.updated", 0, updated("Own", "mine").data),
+    ]
+
+    notes = Notes.from_events(events)
+
+    assert notes.sections["Facts"] == "one\ntwo"
+    assert notes.pinned == {"Facts": "one\ntwo"}
+    assert Notes.from_events(events, agent="a1").sections == {"Own": "mine"}
+
+
+def test_a_subagent_has_sections_of_its_own_choice() -> None:
+    notes = Notes(free=True)
+    assert (
+        notes.render_free("Look at\ntokens") == "# Look at tokens\n\n_Nothing yet._\n"
+    )
+
+    notes.update("## Where  tokens live", "append", "in `auth.py`")
+    notes.update("where tokens live", "append", "and `jwt.py`")
+    notes.update("Later", "replace", "")
+
+    assert notes.render_free("Tokens") == (
+        "# Tokens\n\n## Where tokens live\n\nin `auth.py`\nand `jwt.py`\n\n"
+        "## Later\n\n_Nothing yet._\n"
+    )
+
+
+@pytest.mark.parametrize("section", ["", " # ", "x" * 61])
+def test_a_free_section_needs_a_short_title(section: str) -> None:
+    with pytest.raises(ToolError, match="1 to 60 characters"):
+        Notes(free=True).update(section, "append", "x")
+
+
+def test_the_number_of_free_sections_is_bounded() -> None:
+    notes = Notes(free=True)
+    for number in range(20):
+        notes.update(f"s{number}", "append", "x")
+
+    with pytest.raises(ToolError, match="at most 20 sections"):
+        notes.update("one more", "append", "x")
