@@ -44,7 +44,8 @@ class FileHit:
 
 def parse_line(line: bytes, *, is_count: bool) -> FileHit | None:
     """Return one line of ripgrep's output, or None for its separators and remarks."""
-    raw, nul, rest = line.partition(b"\0")
+    # In its CR LF mode ripgrep ends every line of its own with both.
+    raw, nul, rest = line.removesuffix(b"\r").partition(b"\0")
     if not nul:
         return None
     path = raw.decode("utf-8", "replace").removeprefix("./")
@@ -141,24 +142,29 @@ class Shower:
 
     def _row(self, hit: FileHit) -> str:
         mark = ":" if hit.at >= 0 else "-"
-        text, at = self._text(hit)
-        shown = around(text, max(at, 0), chars=LINE_CHARS)
-        if shown is not text and self._cut is None and hit.at >= 0:
+        shown = self._text(hit)
+        if len(shown) > LINE_CHARS and self._cut is None and hit.at >= 0:
             self._cut = hit
         return f"{hit.path}{mark}{hit.line}{mark}{shown}"
 
-    def _text(self, hit: FileHit) -> tuple[str, int]:
-        version = self._version(hit.path)
+    def _text(self, hit: FileHit) -> str:
+        """Return the line, or what is around the match where it is long."""
+        version, at = self._version(hit.path), max(hit.at, 0)
         if version is not None and hit.line <= len(version.lines):
-            return version.lines[hit.line - 1], hit.at
+            return around(version.lines[hit.line - 1], at, chars=LINE_CHARS)
         # Redacted before it is cut, so that no secret is cut in half and missed.
-        start = max(hit.at - _NEAR_CHARS, 0)
+        start = max(at - _NEAR_CHARS, 0)
         near = hit.text[start : start + 2 * _NEAR_CHARS]
-        before = len(self._fit(near[: max(hit.at, 0) - start]))
-        return self._fit(near), before
+        return around(
+            self._fit(near),
+            len(self._fit(near[: at - start])),
+            chars=LINE_CHARS,
+            before=start,
+            after=len(hit.text) - start - len(near),
+        )
 
     def _fit(self, text: str) -> str:
-        return self.context.redact(clean(text.rstrip("\r")))
+        return self.context.redact(clean(text))
 
     def _version(self, path: str) -> Version | None:
         if path not in self._versions:

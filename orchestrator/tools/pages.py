@@ -163,14 +163,23 @@ def cut_middle(line: str, chars: int, marker: str) -> str:
     return f"{line[:head]} {marker} {line[tail:]}"
 
 
-def around(line: str, at: int, *, chars: int) -> str:
-    """Return `line`, or about `chars` of its characters around the index `at`."""
-    if len(line) <= chars:
+def around(line: str, at: int, *, chars: int, before: int = 0, after: int = 0) -> str:
+    """Return `line`, or about `chars` of its characters around the index `at`.
+
+    Args:
+        line: a line, or the part of it that is at hand.
+        at: what must be seen.
+        chars: how much to show.
+        before: characters of the line that come before that part.
+        after: characters of the line that come after it.
+    """
+    if len(line) <= chars and not before + after:
         return line
     start = max(0, min(at - chars // 3, len(line) - chars))
     start, end = _edge(line, start), _edge(line, start + chars)
-    left = f"[…{start:,}] " if start else ""
-    right = f" [{len(line) - end:,}…]" if end < len(line) else ""
+    before, after = before + start, after + max(len(line) - end, 0)
+    left = f"[…{before:,}] " if before else ""
+    right = f" [{after:,}…]" if after else ""
     return f"{left}{line[start:end]}{right}"
 
 

@@ -63,7 +63,8 @@ class Grep:
             OutsideWorkspace: the path leads out of the workspace or its scope.
             ToolError: there is no such path, or ripgrep refuses the pattern.
         """
-        _refuse_unsendable(args.pattern)
+        if "\0" in args.pattern:
+            raise ToolError("`pattern` holds a NUL character")
         target = _target(args.path, context)
         shower = Shower(context, max_matches=args.max_matches)
         with closing(_hits(args, target, context)) as hits:
@@ -181,11 +182,6 @@ def _roots(name: str, context: ToolContext) -> list[str]:
 def _target(path: str, context: ToolContext) -> Path:
     target = context.workspace.resolve(path or ".")
     return target if target.is_dir() else context.workspace.resolve_file(path)
-
-
-def _refuse_unsendable(pattern: str) -> None:
-    if "\0" in pattern or any("\ud800" <= char <= "\udfff" for char in pattern):
-        raise ToolError("`pattern` holds a NUL or half a character")
 
 
 class GlobArgs(BaseModel):
