@@ -106,16 +106,25 @@ def run(
 
 @click.command()
 @click.argument("run_name", metavar="RUN")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="limits.NAME=VALUE",
+    help="Raise a limit, e.g. limits.usd=5; may be repeated.",
+)
 @runs_dir_option
 @view_options
-def resume(run_name: str, runs_dir: Path, mode: Mode | None) -> int:
+def resume(
+    run_name: str, settings: tuple[str, ...], runs_dir: Path, mode: Mode | None
+) -> int:
     """Go on with RUN: an id, the start of one, a path, or `last`."""
     from orchestrator.runtime.host import Host  # noqa: PLC0415 - loads pydantic
     from orchestrator.runtime.resume import reopen, resume_run  # noqa: PLC0415
     from orchestrator.store.layout import find_run  # noqa: PLC0415
 
     host = Host.of_process(runs_dir=runs_dir)
-    past = reopen(find_run(runs_dir, run_name), host)
+    past = reopen(find_run(runs_dir, run_name), host, overrides_of(settings))
     for notice in past.prepared.notices:
         _say(notice)
 

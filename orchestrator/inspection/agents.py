@@ -64,6 +64,8 @@ class AgentView:
     reason: str = ""
     unsupported: int = 0
     """Items of its findings whose evidence was not found."""
+    unsupported_items: list[Any] = field(default_factory=list)
+    """Their numbers, from 1."""
     findings: dict[str, Any] = field(default_factory=dict)
 
     def apply(self, event: Event, at: datetime | None) -> None:
@@ -90,6 +92,8 @@ class AgentView:
         )
         self.returned_tokens = int(number(data.get("returned_tokens")))
         self.unsupported = int(number(data.get("unsupported")))
+        numbers = data.get("unsupported_items")
+        self.unsupported_items = numbers if isinstance(numbers, list) else []
         findings = data.get("findings")
         self.findings = findings if isinstance(findings, dict) else {}
 
@@ -116,12 +120,12 @@ class AgentView:
 
     @property
     def unsupported_claims(self) -> list[str]:
-        """Return the claims that are marked `unsupported`, as far as they are kept."""
+        """Return the claims whose evidence was not found, as far as they are kept."""
         items = self.findings.get("items")
         return [
             str(item.get("claim", ""))
-            for item in (items if isinstance(items, list) else [])
-            if isinstance(item, dict) and item.get("unsupported")
+            for number, item in enumerate(items if isinstance(items, list) else [], 1)
+            if isinstance(item, dict) and number in self.unsupported_items
         ]
 
     def to_dict(self, now: datetime | None) -> dict[str, Any]:

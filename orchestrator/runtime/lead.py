@@ -15,7 +15,7 @@ from orchestrator.spec.profiles import allowed_tools
 from orchestrator.tools.executor import CallResult
 from orchestrator.tools.registry import Registry
 
-__all__ = ["LEAD", "OwnReads", "lead_spec"]
+__all__ = ["LEAD", "OwnReads", "lead_limits", "lead_spec"]
 
 LEAD = "lead"
 READS = frozenset({"read_file", "grep", "glob", "list_dir"})
@@ -39,8 +39,7 @@ def lead_spec(
         book=prepared.book,
         usd=prepared.usd,
     )
-    own = AgentLimits(turns=task.limits.turns, minutes=task.limits.minutes)
-    limits = own.narrowed(profile.limits)
+    limits = lead_limits(prepared)
     names = set(allowed_tools(profile, is_lead=True, available=registry.names))
     if not can_delegate(prepared):
         names.discard("delegate")
@@ -62,6 +61,13 @@ def lead_spec(
         silence_s=task.limits.silence_s,
         request=request_fields(model, profile.effort or task.effort.lead),
     )
+
+
+def lead_limits(prepared: Prepared) -> AgentLimits:
+    """Return the lead's own limits: the minimum of task and profile."""
+    limits = prepared.task.limits
+    own = AgentLimits(turns=limits.turns, minutes=limits.minutes)
+    return own.narrowed(prepared.profiles.lead.limits)
 
 
 def can_delegate(prepared: Prepared) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from json import dumps as dump
 
@@ -45,10 +45,18 @@ class Past:
     started: RunStarted
     events: Sequence[Event]
     seconds: float
+    limits_changed: bool = False
 
 
-def reopen(folder: RunFolder, host: Host) -> Past:
+def reopen(
+    folder: RunFolder, host: Host, overrides: Mapping[str, str] | None = None
+) -> Past:
     """Read a run that is to go on; nothing is written.
+
+    Args:
+        folder: the run's.
+        host: what the process offers.
+        overrides: limits that change, as `limits.usd` → value.
 
     Raises:
         SpecError: it is over, or its task cannot be read.
@@ -66,7 +74,14 @@ def reopen(folder: RunFolder, host: Host) -> Past:
         )
     started = parse(first, RunStarted)
     models = ", ".join(f"{role}: {dump(name)}" for role, name in started.models.items())
-    task = load_task(folder.task, {"model": f"{{{models}}}"})
+    changed = dict(overrides or {})
+    for key in changed:
+        if not key.startswith("limits."):
+            raise SpecError(
+                f"`{key}` cannot change on resume; only limits can, as in "
+                "`--set limits.usd=5`"
+            )
+    task = load_task(folder.task, {"model": f"{{{models}}}", **changed})
     prepared = prepare(
         task,
         settings=host.settings,
@@ -75,7 +90,7 @@ def reopen(folder: RunFolder, host: Host) -> Past:
         task_folder=folder.inputs,
         needs_credentials=not host.brings_model,
     )
-    return Past(folder, prepared, started, events, seconds)
+    return Past(folder, prepared, started, events, seconds, bool(changed))
 
 
 async def resume_run(past: Past, host: Host, live: Live | None = None) -> RunResult:
@@ -105,7 +120,9 @@ async def resume_run(past: Past, host: Host, live: Live | None = None) -> RunRes
             session.services.budget.book(
                 Amount(totals.usd or 0.0, totals.limited_tokens)
             )
-            log.append(RunResumed(versions(), log.seq))
+            limits = session.prepared.task.limits.model_dump()
+            new = {**limits, "usd": past.prepared.usd} if past.limits_changed else {}
+            log.append(RunResumed(versions(), log.seq, new))
             await log.sync()
             dispatcher = Dispatcher(session.crew(), past=past.events)
             return await work(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import anyio
 
@@ -172,7 +172,9 @@ async def _lead(
             ),
         ]
     )
-    spec = resumed.spec if resumed else _fresh_spec(session, registry)
+    spec = _fresh_spec(session, registry)
+    if resumed:  # what was sent stays as it was; limits may have been raised
+        spec = replace(resumed.spec, limits=spec.limits)
     hint = OwnReads(lambda: services.words("delegate_reminder"))
     agent = build_agent(
         services,

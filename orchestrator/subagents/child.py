@@ -188,7 +188,11 @@ def _write_findings(
     findings: Findings,
     unsupported: Sequence[int],
 ) -> None:
-    data = encode(ended.findings).decode()
+    items = [
+        {**item, "unsupported": number in unsupported}
+        for number, item in enumerate(ended.findings["items"], 1)
+    ]
+    data = encode({**ended.findings, "items": items}).decode()
     _write(crew, child.id, "findings.json", data + "\n")
     page = findings_markdown(
         findings,

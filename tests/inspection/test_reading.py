@@ -59,20 +59,22 @@ def test_findings_that_were_put_away_as_an_artifact_are_read_back(
     tmp_path: Path,
 ) -> None:
     claim = "A claim that nobody could find. " * 1000
-    findings = {"items": [{"claim": claim, "unsupported": True}]}
+    findings = {"items": [{"claim": claim}]}
     with open_script(tmp_path) as (folder, script):
         script.put(
-            SubagentEnded("a1", "partial", "submitted", "", findings, 1, 1, 1), "lead"
+            SubagentEnded("a1", "partial", "submitted", "", findings, 1, 1, 1, [1]),
+            "lead",
         )
 
     assert load_run(folder).agents["a1"].unsupported_claims == [claim]
 
 
 def test_a_lost_artifact_leaves_the_run_readable(tmp_path: Path) -> None:
-    findings = {"items": [{"claim": "x" * 20_000, "unsupported": True}]}
+    findings = {"items": [{"claim": "x" * 20_000}]}
     with open_script(tmp_path) as (folder, script):
         script.put(
-            SubagentEnded("a1", "partial", "submitted", "", findings, 1, 1, 1), "lead"
+            SubagentEnded("a1", "partial", "submitted", "", findings, 1, 1, 1, [1]),
+            "lead",
         )
     for path in folder.artifacts.iterdir():
         path.unlink()

@@ -227,7 +227,6 @@ def _findings(script: Script, agent: str, status: str, *, unsupported: int) -> N
                     {"source": "src/auth_1.py:90", "quote": "not in the file"}
                 ],
                 "confidence": 0.4,
-                **({"unsupported": True} if unsupported else {}),
             },
         ],
     }
@@ -246,6 +245,7 @@ def _findings(script: Script, agent: str, status: str, *, unsupported: int) -> N
             explored_tokens=12_430,
             returned_tokens=410,
             unsupported=unsupported,
+            unsupported_items=[2] if unsupported else [],
         ),
         "lead",
     )
