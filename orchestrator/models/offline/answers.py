@@ -9,7 +9,7 @@ from orchestrator.models.offline import phrases
 
 __all__ = ["AgentResult", "Place", "parse_results", "refused_titles"]
 
-_ROW = re.compile(r"^(a\d+) \| (.*?) \| (.*?) \| \d+ \| ")
+_ROW = re.compile(r"^(a\d+) \| (.*?) \| (\w+) \| \d+ \| \d+ \| (.*)$")
 _OPEN = re.compile(r'^<findings agent="(a\d+)" title="(.*?)" status="(\w+)"')
 _CLOSE = "</findings>"
 _ITEM = re.compile(r"^\[(a\d+)#(\d+)\] (UNSUPPORTED\b[^:]*: )?(.*)$")
@@ -41,6 +41,7 @@ class AgentResult:
     agent: str
     title: str
     state: str
+    """`complete`, `nothing_found` …, or how and why it ended early."""
     places: list[Place] = field(default_factory=list)
     tried: list[str] = field(default_factory=list)
     """Terms that were searched for without success."""
@@ -71,7 +72,8 @@ def parse_results(text: str) -> list[AgentResult]:
         row = None if current else _ROW.match(line)
         opened = None if current else _OPEN.match(line)
         if row:
-            agent, title, state = row.group(1), row.group(2), row.group(3)
+            agent, title, status, ended = row.groups()
+            state = status if ended.startswith("submitted") else ended
             found[agent] = AgentResult(agent, title, state)
         elif opened:
             agent, title, status = opened.groups()

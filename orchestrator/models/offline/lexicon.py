@@ -44,7 +44,8 @@ WEAK_WORDS = frozenset(
     _words("""
     able allow allowed amount answer apply applies available back behave belong call
     called case cause caused change changed code come comes company concern contain
-    count create current currently day days decide describe detail different end ends
+    count create current currently day days decide declared define defined describe
+    detail different implemented implements end ends
     entitled exact exactly explain fact far fast file files final find first follow
     full get getting handle hold inform information keep keeps kept kind
     large last least level list look made main many maximum mean means minimum

@@ -27,10 +27,14 @@ _NUMBERED_HEAD = re.compile(
 _ITEM = re.compile(r"^(\s*)(?:[-*+•–]|\d+[.)、]|\(\d+\)|\d{1,2}:\d{2})\s+\S")
 _INDENTED_ITEM = re.compile(r"^\s+[-*+•]\s+\S")
 _LABELLED = re.compile(r"^[\w \u3400-\u9fff]{1,14}[:：]\s*\S|^\*\*[^*]{1,30}\*\*")
-_TAG = re.compile(r"</?[a-zA-Z][^>]*>")
+_TAG = re.compile(
+    r"</?(?:h[1-6]|d[dlt]|p|li|[ou]l|div|span|[abi]|em|strong|small|br|hr|t[dhr]|table|"
+    r"body|html|head|title|meta|link|code|pre|section|main)\b[^>]*>",
+    re.I,
+)
 _HTML_HEAD = re.compile(r"<(h[1-6]|dt|title)\b", re.I)
 _SENTENCE = re.compile(
-    r"(?<=[。！？；])|(?<=[.!?])(?=\s+[\"'“(*`]*[A-Z0-9\u4e00-\u9fff])"
+    r"(?<=[。！？])|(?<=[.!?])(?=\s+[\"'“(*`]*[A-Z0-9\u4e00-\u9fff])"
 )
 _NOT_AN_END = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|no|Nr|Mr|Dr|St|cf)|\b[A-Z]|^\d+)\.$"
@@ -40,6 +44,11 @@ _DEFINES = re.compile(
     r"^\s*(?:export\s+)?(?:async\s+)?(?:def|class|function|func|fn|struct|interface|"
     r"type|enum|trait|impl|const)\s+\w"
 )
+_COMMENT = ("#", "//", "* ", "/*")
+# `Args:` above, and `path: where it lies` within a docstring.
+_SECTION = re.compile(r"(?:Args|Attributes|Returns|Raises|Yields|Note|Examples?):")
+_PARAGRAPH = re.compile(r"\w+: |" + _SECTION.pattern)
+_DOCSTRING = ('"""', "'''", 'r"""')
 _CLOSES = (")", "]", "}", '"""', "'''")
 
 
@@ -248,7 +257,7 @@ def _sentences(block: list[tuple[int, str]]) -> list[tuple[int, int, str]]:
             first = first or number
             glue = "" if _ends_in_han(text) else " "
             text = f"{text}{glue}{piece.strip()}" if text else piece.strip()
-            if text.endswith(tuple("。！？；.!?")) and not _NOT_AN_END.search(text):
+            if text.endswith(tuple("。！？.!?")) and not _NOT_AN_END.search(text):
                 found.append((first, number, text))
                 text, first = "", 0
     if text:
@@ -268,56 +277,88 @@ def _ends_in_han(text: str) -> bool:
 # ---- code ---------------------------------------------------------------------------
 
 
+@dataclass(slots=True)
+class _CodeReader:
+    """Where the walk over code stands."""
+
+    stack: list[tuple[int, str]] = field(default_factory=list)
+    """(indent, text) of the lines that the current one is nested in."""
+    found: list[Unit] = field(default_factory=list)
+    comment: list[tuple[int, str]] = field(default_factory=list)
+    indent: int = 0
+    """Of the comment or docstring."""
+    is_docstring: bool = False
+
+    def heads(self, indent: int) -> tuple[str, ...]:
+        """Return what a line of this indent is nested in, the outermost first."""
+        return tuple(text for above, text in self.stack if above < indent)
+
+    def document(self, indent: int, words: str) -> None:
+        """Add the first words of a docstring to the definition they belong to."""
+        for place in range(len(self.stack) - 1, -1, -1):
+            above, text = self.stack[place]
+            if above < indent:
+                if _DEFINES.match(text) and "\n" not in text:
+                    self.stack[place] = (above, f"{text}\n{words}")
+                return
+
+    def describe(self) -> None:
+        """Close a comment or docstring: each of its sentences is a unit."""
+        block, self.comment = self.comment, []
+        if not block:
+            return
+        sentences = _sentences(block)
+        whole = " ".join(text for _first, _last, text in sentences)
+        last = self.found[-1] if self.found else None
+        above = last.text if last and last.last == block[0][0] - 1 else ""
+        near = f"{above} {whole}"
+        self.found += _with_neighbours(sentences, self.heads(self.indent), near)
+
+    def state(self, number: int, line: str, text: str) -> None:
+        """Take in a statement; it may be what the next lines are nested in."""
+        indent = len(line) - len(line.lstrip())
+        is_end = text.startswith(_CLOSES)
+        while self.stack and self.stack[-1][0] >= indent and not is_end:
+            self.stack.pop()
+        defines = bool(_DEFINES.match(line))
+        heads = self.heads(indent)
+        self.found.append(Unit(number, number, text, heads, defines=defines))
+        if not is_end:
+            self.stack.append((indent, text))
+
+
 def _code(page: Page) -> Iterator[Unit]:
-    stack: list[tuple[int, str]] = []
-    waiting: list[Unit] = []
-    block: list[tuple[int, str]] = []
-    in_text = ""
+    reader = _CodeReader()
     for number in sorted(page.lines):
         line = page.lines[number]
         text = line.strip()
         quotes = text.count('"""') + text.count("'''")
-        words = text.strip("\"'")
-        if in_text or quotes or text.startswith(("#", "//", "* ", "/*")):
-            starts = bool(quotes) and not in_text
-            if starts:
-                in_text = "" if quotes >= 2 else text
-                if stack and words and _DEFINES.match(stack[-1][1]):
-                    stack[-1] = (stack[-1][0], f"{stack[-1][1]}\n{words}")
-            elif quotes:
-                in_text = ""
-            words = words.lstrip("#/* ").strip()
-            if words:
-                block.append((number, words))
-                continue
-        waiting += _described(block, stack, waiting)
-        block = []
-        if not text or quotes or in_text:
-            continue
         indent = len(line) - len(line.lstrip())
-        while stack and stack[-1][0] >= indent and not text.startswith(_CLOSES):
-            stack.pop()
-        heads = tuple(head for _indent, head in stack)
-        waiting.append(
-            Unit(number, number, text, heads, defines=bool(_DEFINES.match(line)))
-        )
-        if not text.startswith(_CLOSES):
-            stack.append((indent, text))
-    waiting += _described(block, stack, waiting)
-    yield from _with_next(waiting)
-
-
-def _described(
-    block: list[tuple[int, str]], stack: list[tuple[int, str]], so_far: list[Unit]
-) -> list[Unit]:
-    """Return the sentences of a comment or docstring."""
-    if not block:
-        return []
-    heads = tuple(head for _indent, head in stack)
-    sentences = _sentences(block)
-    whole = " ".join(text for _first, _last, text in sentences)
-    above = so_far[-1].text if so_far and so_far[-1].last == block[0][0] - 1 else ""
-    return list(_with_neighbours(sentences, heads, f"{above} {whole}"))
+        starts = text.startswith(_DOCSTRING) and not reader.is_docstring
+        words = text.strip("\"'").lstrip("#/* ").strip()
+        if starts:
+            reader.describe()
+            reader.indent = indent
+            reader.is_docstring = quotes == 1
+            if words:
+                reader.document(indent, words)
+                reader.comment.append((number, words))
+        elif reader.is_docstring:
+            reader.is_docstring = not quotes
+            if not words or _PARAGRAPH.match(words):
+                reader.describe()
+            if words and not _SECTION.fullmatch(words):
+                reader.comment.append((number, words))
+        elif text.startswith(_COMMENT):
+            if not reader.comment:
+                reader.indent = indent
+            reader.comment.append((number, words))
+        else:
+            reader.describe()
+            if text:
+                reader.state(number, line, text)
+    reader.describe()
+    yield from _with_next(reader.found)
 
 
 def _with_next(found: list[Unit]) -> Iterator[Unit]:
@@ -343,7 +384,8 @@ def _documented(unit: Unit, below: list[Unit]) -> Unit:
     """Return a definition that reaches to the end of its docstring's first lines."""
     said: list[Unit] = []
     for other in below:
-        if other.near and unit.text in other.heads[-1:][0].split("\n")[:1]:
+        inside = other.heads[-1].split("\n")[0] if other.heads else ""
+        if other.near and unit.text == inside:
             if said and other.first > said[0].first + DOC_LINES:
                 break
             said.append(other)

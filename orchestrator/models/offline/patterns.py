@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from orchestrator.models.offline.words import Concept
 
-__all__ = ["pair_pattern", "pattern"]
+__all__ = ["definition_pattern", "pair_pattern", "pattern"]
 
 _MAX_PIECES = 14
 _MAX_PATTERN_CHARS = 1800
@@ -50,6 +50,18 @@ def pair_pattern(wanted: Sequence[Concept]) -> str:
         if len(whole) <= _MAX_PATTERN_CHARS:
             return whole
     return pattern(wanted[0])[:_MAX_PATTERN_CHARS].rpartition("|")[0]
+
+
+def definition_pattern(wanted: Sequence[Concept]) -> str:
+    """Return a regular expression for lines of code that define what is wanted."""
+    names: dict[str, None] = {}
+    for concept in wanted[:4]:
+        for entry in concept.words[:2]:
+            names["\\w*".join(_open_ended(part) for part in entry)] = None
+        for text in concept.texts[:1]:
+            names[_escape(text)] = None
+    kinds = "class|def|func|function|fn|struct|type|interface|trait|enum|const|let|var"
+    return rf"\b(?:{kinds})\s+\w*(?:{'|'.join(names)})"
 
 
 def _open_ended(part: str) -> str:

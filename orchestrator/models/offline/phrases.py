@@ -44,7 +44,7 @@ def claim(hit: Hit) -> str:
         else ""
     )
     if head and head not in text:
-        text = f"{head}:{text}" if is_han(text) else f"{head}: {text}"
+        text = f"{head}：{text}" if is_han(text) else f"{head}: {text}"
     text = shortened(text, MAX_CLAIM_CHARS)
     return text if len(text) >= 8 else f"{hit.page.path}: {text}"
 
@@ -75,7 +75,7 @@ def title(numbers: Sequence[int], question: str) -> str:
     first, last = numbers[0], numbers[-1]
     span = f"{first}" if first == last else f"{first}-{last}"
     if chinese:
-        return f"问题 {span}:{bare}"
+        return f"问题 {span}：{bare}"
     return f"Question{'' if first == last else 's'} {span}: {bare}"
 
 
@@ -91,7 +91,7 @@ def objective(questions: Sequence[str], *, chinese: bool) -> str:
     """Return the objective of a brief."""
     if chinese:
         said = " ".join(f"“{question}”" for question in questions)
-        return f"在工作区的文件中找到回答下列问题的原文位置:{said}"
+        return f"在工作区的文件中找到回答下列问题的原文位置：{said}"
     said = " ".join(f'"{question}"' for question in questions)
     return f"Find the places in the files of the workspace that answer: {said}"
 
@@ -99,7 +99,7 @@ def objective(questions: Sequence[str], *, chinese: bool) -> str:
 def form(*, chinese: bool) -> str:
     """Return the form of a brief's deliverable."""
     if chinese:
-        return "每个问题一条结论,附原文引用和行号;没有答案的写明已搜索的词。"
+        return "每个问题一条结论，附原文引用和行号；没有答案的写明已搜索的词。"
     return (
         "For each question one claim with the lines it was copied from; where there is "
         "no answer, the terms that were searched for."

@@ -31,6 +31,10 @@ ENOUGH = 0.74
 KEY_ENOUGH = 0.55
 # Below this a question is about words that are everywhere: any place would fit.
 SPECIFIC = 0.45
+# What the name of a file is worth: papers are named after what they are about; a
+# module's name says too little to decide.
+BY_NAME = 0.75
+BY_NAME_OF_CODE = 0.5
 TAKEN_ALONG = 0.02
 
 _OUTDATED = re.compile(
@@ -45,7 +49,8 @@ _DIGIT = re.compile(
     r"\d|[一二两三四五六七八九十百千万半]+\s*(?:[个次位天周年月种块名条只项倍]|小时|分钟)"
 )
 _DURATION = re.compile(
-    r"(?:\d|\b(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|"
+    r"\b(?:an hour|a (?:day|week|month|year|minute))\b"
+    r"|(?:\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|"
     r"sixteen|twenty|thirty|half)\b)[\s-]*(?:[a-z]+\s+){0,2}"
     r"(?:ms|s|sec|seconds?|minutes?|min|hours?|h|days?|weeks?|months?|years?)\b"
     r"|[\d一二两三四五六七八九十半]+\s*(?:毫秒|秒|分钟|个?小时|天|周|星期|个月|个?工作日|日内)"
@@ -75,6 +80,14 @@ _ANSWERS: Mapping[AnswerType, re.Pattern[str]] = {
     "person": re.compile(r"(?<=[a-z,:(] )[A-Z][a-z]+\b|^[A-Z][a-z]+(?= [a-z(])"),
 }
 _WHY = re.compile(r"\b(?:why|cause[sd]?|reason)\b|为什么|原因|导致|根因", re.I)
+_WHERE = re.compile(
+    r"\bwhere\b.*\b(?:defined|declared|implemented)\b|\b(?:defines|implements)\b"
+    r"|在哪里?(?:定义|实现|声明)|(?:定义|实现|声明)在哪",
+    re.I,
+)
+_DEFINED = re.compile(
+    r"^\s*(?:[a-z]+ )*?(?:def|class|function|func|fn|struct|type) (\w+)"
+)
 _BECAUSE = re.compile(
     r"\b(?:because|since|so that|due to|caused|therefore|had been|has been|expired)\b"
     r"|因为|由于|导致|原因是",
@@ -90,11 +103,14 @@ class Question:
     concepts: tuple[Concept, ...]
     wants: AnswerType
     asks_why: bool
+    asks_where: bool
+    """It asks where something is defined, so that its definition is the answer."""
 
     @classmethod
     def of(cls, text: str) -> Question:
         """Read a question."""
-        return cls(text, concepts(text), asks_for(text), bool(_WHY.search(text)))
+        why, where = bool(_WHY.search(text)), bool(_WHERE.search(text))
+        return cls(text, concepts(text), asks_for(text), why, where)
 
     @property
     def strong(self) -> tuple[Concept, ...]:
@@ -123,8 +139,6 @@ class _Weighed:
     key: list[bool] = field(default_factory=list)
     specific: float = 0.0
     """Weight of all that can decide: little where each is in every second file."""
-    focus: int | None = None
-    """What an English question asks about is named first; elsewhere None."""
 
 
 def is_outdated(page: Page) -> bool:
@@ -158,7 +172,7 @@ def best_hits(
         most: how many at most; more than one only where they are equally good.
     """
     weighed = _weigh(question, found_in, files)
-    if weighed.specific < SPECIFIC:
+    if weighed.specific < SPECIFIC and not question.asks_where:
         return []
     hits: list[Hit] = []
     for page in pages:
@@ -193,15 +207,12 @@ def _weigh(question: Question, found_in: Mapping[str, int], files: int) -> _Weig
         not concept.is_weak and weight >= 0.6 * most
         for concept, weight in zip(question.concepts, weights, strict=True)
     ]
-    first = next((at for at, is_key in enumerate(key) if is_key), None)
     specific = sum(
         weight
         for concept, weight in zip(question.concepts, weights, strict=True)
         if not concept.is_weak
     )
-    return _Weighed(
-        question, weights, key, specific, None if is_han(question.text) else first
-    )
+    return _Weighed(question, weights, key, specific)
 
 
 def _hits_of(page: Page, weighed: _Weighed) -> list[Hit]:
@@ -248,11 +259,12 @@ def _judge(
     old: bool,
 ) -> Hit | None:
     own, near, heads, title = matches
+    by_name = BY_NAME if page.is_prose else BY_NAME_OF_CODE
     total = sum(weighed.weights)
     covered = own_share = 0.0
     for place, weight in enumerate(weighed.weights):
         there = max(
-            own[place], near[place] * 0.85, heads[place] * 0.85, title[place] * 0.75
+            own[place], near[place] * 0.85, heads[place] * 0.85, title[place] * by_name
         )
         if weighed.key[place] and there < KEY_ENOUGH:
             return None
@@ -266,13 +278,26 @@ def _judge(
     bonus = _bonus(weighed.question, unit)
     if bonus is None:
         return None
+    named = _share_of_name(weighed.question, unit)
+    if weighed.specific < SPECIFIC and named < 1:
+        return None
+    bonus += 0.15 * named
     score = coverage + 0.25 * own_share + bonus
-    if weighed.focus is not None:
-        score += 0.15 * own[weighed.focus]
     # Of sentences that are equally good, the first says it and the others go on.
     score -= 0.001 * min(unit.first - min(page.lines), 99)
     first, last = _with_antecedent(page, unit)
     return Hit(page, unit, score * (0.8 if old else 1.0), coverage, first, last)
+
+
+def _share_of_name(question: Question, unit: Unit) -> float:
+    """Return how much of the name that a unit defines was asked for, from 0 to 1."""
+    match = _DEFINED.match(unit.text) if unit.defines else None
+    if match is None:
+        return 0.0
+    name = Bag.of(match.group(1))
+    asked = Bag.of(question.text.replace("`", " "))
+    parts = [part for part in name.stems if len(part) > 1]
+    return sum(part in asked.stems for part in parts) / max(len(parts), 1)
 
 
 def _headed(weighed: _Weighed, unit: Unit) -> bool:

@@ -33,7 +33,11 @@ _CODE_SPAN = re.compile(r"`([^`\n]+)`")
 _PATH = re.compile(
     r"(?<![\w/.])((?:[\w.\-]+/)+[\w.\-]*|[\w\-]+\.[A-Za-z]{1,5})(?![\w/])"
 )
-_CLAUSE = re.compile(r"(?<=[。！？；])|(?<=[.!?;])\s+")
+_CLAUSE = re.compile(
+    r"(?<=[。！？；])|(?<=[.!?;])\s+|(?<=[?!])(?=[\u3400-\u9fff])"
+    r"|,? and (?=(?:how|where|what|which|who|when|why)\b)|，?(?:以及|并且)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ _WORDS = {
         "nothing, so read the cited lines.",
         "none": "Nothing was found.",
         "tried": " Searched for: {terms}.",
-        "unsupported": " (the quote of this claim was not found again)",
+        "unsupported": "(its quote was not found again, so no place is cited)",
         "failed": "Not answered: {agent} failed ({why}).",
         "refused": "Not answered: no subagent worked on it.",
         "cut": "The run reached a limit before all was done; what is missing is said "
@@ -52,16 +52,16 @@ _WORDS = {
     },
     True: {
         "title": "# 报告",
-        "made": "> 本报告没有使用语言模型:离线模型只按问题中的词语搜索文件并摘录原文,"
-        "并不理解内容,请以所引行为准。(No language model was used.)",
-        "none": "没有找到。(Nothing was found.)",
-        "tried": "已搜索:{terms}。",
-        "unsupported": "(此条引文未能再次找到)",
-        "failed": "未能回答:{agent} 失败({why})。",
-        "refused": "未能回答:没有子代理处理此问题。",
-        "cut": "运行在完成之前达到上限,缺少的部分在各问题下说明。",
+        "made": "> 本报告没有使用语言模型：离线模型只按问题中的词语搜索文件并摘录原文，"
+        "并不理解内容，请以所引行为准。（No language model was used.）",
+        "none": "没有找到。（Nothing was found.）",
+        "tried": "已搜索：{terms}。",
+        "unsupported": "（引文未能再次找到，故不注明出处）",
+        "failed": "未能回答:{agent} 失败（{why}）。",
+        "refused": "未能回答：没有子代理处理此问题。",
+        "cut": "运行在完成之前达到上限，缺少的部分在各问题下说明。",
         "incomplete": "## 缺少的部分",
-        "no_result": "仅靠摘录无法填写 JSON 结果:{why}。",
+        "no_result": "仅靠摘录无法填写 JSON 结果：{why}。",
     },
 }
 
@@ -98,7 +98,11 @@ def compose(
         parts.append(_answer(places, tried, _failure(number, results), words, share))
         mark = "x" if places else " "
         draft.plan.append(f"- [{mark}] {shortened(question, 160)}")
-        draft.facts += [f"- {shortened(p.claim, 200)} {_cite(p)}" for p in places[:2]]
+        draft.facts += [
+            f"- {shortened(place.claim, 200)} {_cite(place)}"
+            for place in places[:2]
+            if not place.unsupported
+        ]
         if not places:
             draft.open.append(f"- {shortened(question, 160)}")
     missing = _missing(results, words)
@@ -162,8 +166,8 @@ def _answer(
         return words["none"] + more
     room = max(share // len(places) - 80, 80)
     return "\n".join(
-        f"- {_plain(shortened(place.claim, room))} {_cite(place)}"
-        + (words["unsupported"] if place.unsupported else "")
+        f"- {_plain(shortened(place.claim, room))} "
+        + (words["unsupported"] if place.unsupported else _cite(place))
         for place in places
     )
 

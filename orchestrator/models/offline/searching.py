@@ -13,7 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.models.offline.passages import Page
-from orchestrator.models.offline.patterns import pair_pattern, pattern
+from orchestrator.models.offline.patterns import (
+    definition_pattern,
+    pair_pattern,
+    pattern,
+)
 from orchestrator.models.offline.ranking import Question, rarity
 from orchestrator.models.offline.reading import Conversation
 from orchestrator.models.offline.words import Bag, Concept
@@ -94,7 +98,10 @@ def plan_of(questions: Sequence[Question]) -> list[Search]:
         if not strong:
             continue
         ranked = sorted(strong, key=lambda concept: -concept.weight)
-        planned.append(_search(number, "pairs", pair_pattern(_for_pairs(question))))
+        lines = pair_pattern(_for_pairs(question))
+        if question.asks_where:
+            lines = definition_pattern(strong)
+        planned.append(_search(number, "pairs", lines))
         planned += [
             _search(number, concept.label, pattern(concept))
             for concept in ranked[:each]
