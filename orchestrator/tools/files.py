@@ -174,12 +174,13 @@ class ListDir:
         name = workspace.relative(path)
         if path.is_file():
             raise ToolError(f"`{name}` is a file; use `read_file`")
+        above = "" if name == "." else f"{name}/"
         folders: list[str] = []
         files: list[str] = []
         try:
             with os.scandir(path) as entries:
                 for entry in entries:
-                    if workspace.allows(workspace.relative(path / entry.name)):
+                    if workspace.allows(f"{above}{entry.name}"):
                         (folders if _is_folder(entry) else files).append(_row(entry))
         except OSError as error:
             raise ToolError(f"cannot list `{name}`: {error.strerror}") from error

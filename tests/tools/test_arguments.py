@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -148,6 +148,7 @@ def test_nothing_is_echoed_without_bound(given: dict[str, Any]) -> None:
     assert len(refusal(**given)) < MAX_CHARS
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from([*Args.model_fields, "x"]), JSON))
 def test_any_input_is_taken_or_refused_in_bounded_words(given: dict[str, Any]) -> None:
     told = ""

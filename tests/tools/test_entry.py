@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tool_bench import ToolBench
 
@@ -76,6 +76,7 @@ def test_what_only_looks_like_base64_stays(text: str) -> None:
     assert clean(text) == text
 
 
+@settings(deadline=None)
 @given(
     st.text(alphabet=st.sampled_from("ab\r\n\t\x1b[]0m;\x07\x08\x9b\ud800é\U0001f600"))
 )

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import importlib
+import io
+from typing import Any
+
+import docx
+import pypdf
+import pytest
+from tool_bench import ToolBench
+
+from orchestrator.ids import sha256
+
+
+def pdf_of(*pages: str) -> bytes:
+    """Return a PDF with one line of text per page."""
+    writer = pypdf.PdfWriter()
+    font = pypdf.generic.DictionaryObject(
+        {
+            pypdf.generic.NameObject("/Type"): pypdf.generic.NameObject("/Font"),
+            pypdf.generic.NameObject("/Subtype"): pypdf.generic.NameObject("/Type1"),
+            pypdf.generic.NameObject("/BaseFont"): pypdf.generic.NameObject(
+                "/Helvetica"
+            ),
+        }
+    )
+    for text in pages:
+        page = writer.add_blank_page(300, 300)
+        stream = pypdf.generic.DecodedStreamObject()
+        stream.set_data(f"BT /F1 12 Tf 10 200 Td ({text}) Tj ET".encode())
+        page[pypdf.generic.NameObject("/Contents")] = writer._add_object(stream)
+        page[pypdf.generic.NameObject("/Resources")] = pypdf.generic.DictionaryObject(
+            {
+                pypdf.generic.NameObject("/Font"): pypdf.generic.DictionaryObject(
+                    {pypdf.generic.NameObject("/F1"): writer._add_object(font)}
+                )
+            }
+        )
+    out = io.BytesIO()
+    writer.write(out)
+    return out.getvalue()
+
+
+def docx_of() -> bytes:
+    document = docx.Document()
+    document.add_heading("合同", 1)
+    document.add_paragraph("Delivery within 30 days.")
+    table = document.add_table(1, 2)
+    table.cell(0, 0).text, table.cell(0, 1).text = "price", "42"
+    out = io.BytesIO()
+    document.save(out)
+    return out.getvalue()
+
+
+HTML = (
+    "<html><head><title>Guide</title><style>p{}</style></head><body><h2>Use</h2>"
+    "<p>One <b>two</b></p><script>evil()</script><ul><li>a</li><li>b</li></ul>"
+    "<table><tr><th>k</th><td>v</td></tr></table><pre>x\ny</pre></body></html>"
+)
+
+
+async def test_pdf_docx_and_html_come_as_text(bench: ToolBench) -> None:
+    bench.write("a.pdf", pdf_of("Hello page one", "And page two"))
+    bench.write("b.docx", docx_of())
+    bench.write("c.html", HTML)
+
+    pdf = await bench.text("read_file", path="a.pdf")
+    word = await bench.text("read_file", path="b.docx")
+    html = await bench.text("read_file", path="c.html")
+
+    assert "[page 1]" in pdf
+    assert "And page two" in pdf
+    assert "\t# 合同\n2\tDelivery within 30 days.\n3\tprice | 42" in word
+    assert "text of the HTML file" in html
+    lines = [row.partition("\t")[2] for row in html.split("\n")[1:]]
+    assert [line for line in lines if line] == [
+        *("Guide", "## Use", "One two", "a", "b", "k | v", "x", "y")
+    ]
+    [seen] = bench.events[-1].data["files"]
+    assert seen["sha256"] == sha256(HTML.encode())
+    assert "One two" in bench.artifacts.read_text(seen["artifact"])
+
+
+async def test_without_the_extra_it_says_how_to_install_it(
+    bench: ToolBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = importlib.import_module
+
+    def missing(name: str, package: str | None = None) -> Any:
+        if name.partition(".")[0] in ("pypdf", "docx", "selectolax"):
+            raise ImportError(name)
+        return load(name, package)
+
+    monkeypatch.setattr(importlib, "import_module", missing)
+    bench.write("a.pdf", pdf_of("x"))
+    bench.write("c.html", HTML)
+
+    assert "pip install 'orchestrator[documents]'" in await bench.error(
+        "read_file", path="a.pdf"
+    )
+    assert "<h2>Use</h2>" in await bench.text("read_file", path="c.html")
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [("a.pdf", b"%PDF-1.7 broken"), ("a.docx", b"PK\x03\x04 broken")],
+)
+async def test_a_broken_document_is_an_error(
+    bench: ToolBench, name: str, data: bytes
+) -> None:
+    bench.write(name, data)
+
+    assert "cannot be read" in await bench.error("read_file", path=name)
+
+
+async def test_a_pdf_without_text_says_that_it_may_be_a_scan(bench: ToolBench) -> None:
+    bench.write("scan.pdf", pdf_of("", ""))
+
+    assert "2 pages but no text" in await bench.error("read_file", path="scan.pdf")
