@@ -78,6 +78,8 @@ def extract(kind: str, data: bytes, decoded: str | None) -> str | None:
     readers: dict[str, Callable[[Any, bytes], str]] = {"pdf": _pdf, "docx": _docx}
     try:
         return readers[kind](module, data)
+    except ToolError:
+        raise
     except Exception as error:
         # What these libraries raise on broken files has no common base.
         raise ToolError(

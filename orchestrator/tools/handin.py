@@ -27,7 +27,7 @@ class Collector(Protocol):
 class FinishPort(Protocol):
     """Takes the report of the lead."""
 
-    async def finish(self, report: str, result: Any) -> ToolOutput:  # noqa: ANN401
+    async def finish(self, report: str, result: Any) -> ToolOutput:  # noqa: ANN401 - any JSON
         """Check a report; accept it (`ends`), or say what to mend.
 
         Args:

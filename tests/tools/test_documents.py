@@ -116,4 +116,6 @@ async def test_a_broken_document_is_an_error(
 async def test_a_pdf_without_text_says_that_it_may_be_a_scan(bench: ToolBench) -> None:
     bench.write("scan.pdf", pdf_of("", ""))
 
-    assert "2 pages but no text" in await bench.error("read_file", path="scan.pdf")
+    told = await bench.error("read_file", path="scan.pdf")
+
+    assert told == "this PDF file has 2 pages but no text; it may be a scan"
