@@ -43,7 +43,7 @@ class DelegateArgs(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    briefs: tuple[Brief, ...] = Field(min_length=1, max_length=64)
+    briefs: tuple[Brief, ...] = Field(min_length=1, max_length=500)
     wait: Literal["all", "first", "none"] = Field(
         default="all", description="Only `all` for now."
     )
