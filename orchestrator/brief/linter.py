@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
 
 from orchestrator.brief.model import Brief
 from orchestrator.brief.paths import Tree, missing_paths
@@ -173,6 +174,7 @@ def _mark(brief: Brief) -> tuple[str, ...]:
     return (_normalised(brief.title), *sorted(_normalised(each) for each in asked))
 
 
+@lru_cache(maxsize=4096)
 def _normalised(text: str) -> str:
     """Return `text` for comparison: case, width, blanks and marks do not count."""
     folded = unicodedata.normalize("NFKC", text).casefold()
