@@ -72,9 +72,16 @@ class Transcript:
         return []
 
     def holds(self, text: str) -> bool:
-        """Return whether `text` occurs in anything the agent was sent or said."""
+        """Return whether `text` occurs in anything the agent was sent.
+
+        What it said itself does not count: saying a name must not make it known.
+        """
         needle = encode(text)[1:-1]
-        return any(needle in piece for piece in self.pieces)
+        return any(
+            needle in piece
+            for message, piece in zip(self.messages, self.pieces, strict=True)
+            if message["role"] == "user"
+        )
 
     def texts(self, role: str) -> Iterable[str]:
         """Yield the text blocks of `role`, newest first."""

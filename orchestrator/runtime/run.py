@@ -17,6 +17,7 @@ from orchestrator.errors import StoreError
 from orchestrator.events import Event, RunEnded, RunStarted
 from orchestrator.ids import run_id
 from orchestrator.messages import encode
+from orchestrator.models.choose import window_tokens
 from orchestrator.runtime.citations import KnownPlaces
 from orchestrator.runtime.finish import Finisher, Report
 from orchestrator.runtime.host import Host
@@ -184,6 +185,8 @@ async def _lead(
         state=resumed.state if resumed else None,
         after_turn=hint.after_turn if "delegate" in spec.allowed else _no_texts,
     )
+    window = window_tokens(spec.model)
+    dispatcher.free_tokens = lambda: window - agent.state.transcript.tokens
     try:
         return await agent.run()
     finally:

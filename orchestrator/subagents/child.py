@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
+
+import anyio.to_thread
+import orjson
 
 from orchestrator.agent.build import build_agent
 from orchestrator.agent.loop import Agent
@@ -14,14 +18,19 @@ from orchestrator.brief import Brief
 from orchestrator.errors import StoreError
 from orchestrator.events import SubagentEnded
 from orchestrator.findings import Findings
-from orchestrator.messages import encode
+from orchestrator.messages import clean_text
 from orchestrator.store.disk import write_derived
 from orchestrator.store.transcript import as_jsonl
 from orchestrator.subagents.collector import Accepted, Collector
 from orchestrator.subagents.crew import Crew
-from orchestrator.subagents.partial import partial_from, unvalidated
+from orchestrator.subagents.partial import (
+    MAX_WORDS_CHARS,
+    partial_from,
+    text_of_input,
+    unvalidated,
+)
 from orchestrator.subagents.render import as_body, findings_markdown
-from orchestrator.subagents.shortening import shorten
+from orchestrator.subagents.shortening import Shortened, shorten
 from orchestrator.tools.handin import SubmitFindings
 from orchestrator.tools.notes import UpdateNotes
 from orchestrator.tools.registry import Registry
@@ -37,7 +46,8 @@ class Child:
     brief: Brief
     parent: str
     resumed: Resumed | None = None
-    findings_returned: int = 0
+    returned: tuple[Findings, ...] = ()
+    """Findings that were sent back, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +73,7 @@ async def run_child(crew: Crew, child: Child) -> SubagentEnded:
         services,
         crew.sightings,
         max_tokens=child.brief.deliverable.max_tokens,
-        returned=child.findings_returned,
+        returned=child.returned,
     )
     writer = NotesWriter(child.id, crew.notes_of(child.id), services.log)
     registry = Registry(
@@ -84,28 +94,40 @@ async def run_child(crew: Crew, child: Child) -> SubagentEnded:
         workspace=crew.workspace.narrowed(scope.include, scope.exclude),
         state=child.resumed.state if child.resumed else None,
     )
+    collector.knows_ref = agent.state.transcript.holds
     try:
         outcome = await agent.run()
     finally:
         transcript = as_jsonl(agent.state.transcript.messages).decode()
         _write(crew, child.id, "transcript.jsonl", transcript)
-    taken = _take(crew, child, agent, outcome)
-    return _deliver(crew, child, taken, outcome.kind, _why(outcome))
+    taken = await _take(crew, child, agent, outcome, collector)
+    return await _deliver(crew, child, taken, outcome.kind, _why(outcome))
 
 
-def broken_off(crew: Crew, child: Child, why: str, trace: str = "") -> SubagentEnded:
+async def broken_off(
+    crew: Crew, child: Child, why: str, trace: str = ""
+) -> SubagentEnded:
     """Log the end of a subagent that broke off, with what is known of its work.
+
+    Args:
+        crew: what it was made from.
+        child: who it was.
+        why: in words; for the lead too.
+        trace: of a fault of the program.
 
     Raises:
         StoreError: the run folder cannot be written.
     """
+    redact = crew.services.redact
+    why = redact(clean_text(why))
     found = partial_from(
         reason=why,
         notes=_notes(crew, child.id),
         files=list(crew.sightings.of(child.id)),
     )
     taken = _Taken(found.model_copy(update={"status": "failed"}))
-    return _deliver(crew, child, taken, "failed", why, trace=trace)
+    trace = redact(clean_text(trace))
+    return await _deliver(crew, child, taken, "failed", why, trace=trace)
 
 
 def _why(outcome: Outcome) -> str:
@@ -114,26 +136,51 @@ def _why(outcome: Outcome) -> str:
     return outcome.reason
 
 
-def _take(crew: Crew, child: Child, agent: Agent, outcome: Outcome) -> _Taken:
+async def _take(
+    crew: Crew, child: Child, agent: Agent, outcome: Outcome, collector: Collector
+) -> _Taken:
     """Return the findings that an outcome leaves, whatever it is."""
     if outcome.kind == "submitted" and isinstance(outcome.value, Accepted):
-        accepted = outcome.value
-        return _Taken(accepted.findings, accepted.unsupported, accepted.notes)
+        return _as_taken(outcome.value)
+    newest = await collector.newest()
+    if newest is not None and newest.findings.status != "failed":
+        return _as_taken(newest, is_whole=False)
+    raw = outcome.text or next(iter(agent.state.transcript.texts("assistant")), "")
     if outcome.kind == "unvalidated":
-        return _Taken(unvalidated(outcome.text, reason=outcome.reason))
-    found = partial_from(
-        reason=outcome.reason,
-        notes=_notes(crew, child.id),
-        files=list(crew.sightings.of(child.id)),
-        last_text=outcome.text
-        or next(iter(agent.state.transcript.texts("assistant")), ""),
-    )
+        found = unvalidated(_words(raw), reason=outcome.reason)
+    else:
+        found = partial_from(
+            reason=outcome.reason,
+            notes=_notes(crew, child.id),
+            files=list(crew.sightings.of(child.id)),
+            last_text=_words(raw),
+        )
     if outcome.kind == "failed":
         found = found.model_copy(update={"status": "failed"})
-    return _Taken(found)
+    if len(raw) <= MAX_WORDS_CHARS:
+        return _Taken(found)
+    whole = clean_text(raw).encode()
+    pointer = await anyio.to_thread.run_sync(crew.services.artifacts.put, whole)
+    note = f"its last words are shown in part; all of them are in {pointer}"
+    return _Taken(found.model_copy(update={"artifacts": (pointer,)}), notes=(note,))
 
 
-def _deliver(
+def _as_taken(accepted: Accepted, *, is_whole: bool = True) -> _Taken:
+    findings = accepted.findings
+    if not is_whole and findings.status == "complete":
+        findings = findings.model_copy(update={"status": "partial"})
+    return _Taken(findings, accepted.unsupported, accepted.notes)
+
+
+def _words(text: str) -> str:
+    """Return the words in `text`, which may be the input of a refused hand-in."""
+    try:
+        return text_of_input(orjson.loads(text))
+    except orjson.JSONDecodeError:
+        return text
+
+
+async def _deliver(
     crew: Crew,
     child: Child,
     taken: _Taken,
@@ -143,24 +190,10 @@ def _deliver(
     trace: str = "",
 ) -> SubagentEnded:
     """Bring findings within their size, write them down, and log the end."""
-    services, limit = crew.services, child.brief.deliverable.max_tokens
-    whole = taken.findings
-    shortened = shorten(whole, limit, services.count, unsupported=taken.unsupported)
-    if shortened.was_cut:
-        data = encode(whole.model_dump(mode="json"))
-        pointer = services.artifacts.put(data, "json")
-        shortened = shorten(
-            whole,
-            limit,
-            services.count,
-            unsupported=taken.unsupported,
-            pointer=pointer,
-        )
-        dropped = len(shortened.dropped)
-        note = f"shortened to {limit} tokens; {dropped} items are only in {pointer}"
-        taken = replace(taken, notes=(*taken.notes, note))
+    shortened, notes = await anyio.to_thread.run_sync(_within_limit, crew, child, taken)
     findings = shortened.findings
     unsupported = shortened.renumbered(taken.unsupported)
+    body = as_body(findings, agent=child.id, unsupported=unsupported)
     ended = SubagentEnded(
         id=child.id,
         status=findings.status,
@@ -168,31 +201,51 @@ def _deliver(
         reason=reason,
         findings=findings.model_dump(mode="json"),
         explored_tokens=crew.sightings.explored[child.id],
-        returned_tokens=services.count(
-            as_body(findings, agent=child.id, unsupported=unsupported)
-        ),
+        returned_tokens=crew.services.count(body),
         unsupported=len(unsupported),
         unsupported_items=list(unsupported),
-        notes=list(taken.notes),
+        notes=notes,
         traceback=trace,
     )
-    _write_findings(crew, child, ended, findings, unsupported)
-    services.log.append(ended, agent=child.id)
+    _write_findings(crew, child, ended, findings)
+    crew.services.log.append(ended, agent=child.id)
     return ended
 
 
+def _within_limit(
+    crew: Crew, child: Child, taken: _Taken
+) -> tuple[Shortened, list[str]]:
+    """Return findings as they may be delivered, and the notes that go with them."""
+    limit, count = child.brief.deliverable.max_tokens, crew.services.count
+    whole, unsupported = taken.findings, taken.unsupported
+    shortened = shorten(whole, limit, count, unsupported=unsupported)
+    if not shortened.was_cut:
+        return shortened, list(taken.notes)
+    record = _record(whole, unsupported)
+    # Set out in lines, so that it can be read in pages.
+    data = orjson.dumps(record, option=orjson.OPT_INDENT_2)
+    pointer = crew.services.artifacts.put(data, "json")
+    shortened = shorten(whole, limit, count, unsupported=unsupported, pointer=pointer)
+    dropped = len(shortened.dropped)
+    note = f"shortened to {limit} tokens; {dropped} items are only in {pointer}"
+    return shortened, [*taken.notes, note]
+
+
+def _record(findings: Findings, unsupported: Sequence[int]) -> dict[str, Any]:
+    """Return findings for a file: items say it where their evidence was not found."""
+    record = findings.model_dump(mode="json")
+    for number in unsupported:
+        record["items"][number - 1]["unsupported"] = True
+    return record
+
+
 def _write_findings(
-    crew: Crew,
-    child: Child,
-    ended: SubagentEnded,
-    findings: Findings,
-    unsupported: Sequence[int],
+    crew: Crew, child: Child, ended: SubagentEnded, findings: Findings
 ) -> None:
-    items = [
-        {**item, "unsupported": number in unsupported}
-        for number, item in enumerate(ended.findings["items"], 1)
-    ]
-    data = encode({**ended.findings, "items": items}).decode()
+    unsupported = ended.unsupported_items
+    record = _record(findings, unsupported)
+    record |= {"outcome": ended.outcome, "reason": ended.reason, "notes": ended.notes}
+    data = orjson.dumps(record, option=orjson.OPT_INDENT_2).decode()
     _write(crew, child.id, "findings.json", data + "\n")
     page = findings_markdown(
         findings,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import anyio.to_thread
 
 from orchestrator.agent.build import Services
+from orchestrator.errors import StoreError
 from orchestrator.events import FindingsSubmitted
 from orchestrator.findings import Findings
 from orchestrator.subagents.intake import Checked, check, settle
@@ -37,7 +38,12 @@ class Accepted:
 
 
 class Collector:
-    """The port behind `submit_findings` of one subagent."""
+    """The port behind `submit_findings` of one subagent.
+
+    Attributes:
+        knows_ref: whether a reference occurs in what the subagent was shown; set by
+            who makes it.
+    """
 
     def __init__(
         self,
@@ -46,7 +52,7 @@ class Collector:
         sightings: Sightings,
         *,
         max_tokens: int,
-        returned: int = 0,
+        returned: Sequence[Findings] = (),
     ) -> None:
         """Make the port.
 
@@ -55,28 +61,29 @@ class Collector:
             services: what all agents share.
             sightings: which files it saw.
             max_tokens: what its brief allows the findings.
-            returned: how often an earlier process sent findings back.
+            returned: what an earlier process sent back, oldest first.
         """
+        self.knows_ref: Callable[[str], bool] = lambda _ref: False
         self._agent = agent
         self._services = services
         self._sightings = sightings
         self._max_tokens = max_tokens
-        self._returned = returned
+        self._returned = list(returned)
 
     async def submit(self, findings: Findings) -> ToolOutput:
         """Take the findings in, or send them back with what to mend."""
-        checked = await anyio.to_thread.run_sync(self._check, findings)
+        checked, is_long = await anyio.to_thread.run_sync(self._check, findings)
         problems = list(checked.problems)
         # Too long is worth one try; after that the program shortens.
-        if self._returned == 0 and not self._fits(checked.findings):
+        if is_long and not self._returned:
             problems.append(
                 f"the findings are longer than the {self._max_tokens} tokens of the "
                 "brief: keep what answers the questions, with the shortest quotes"
             )
-        back = bool(problems) and self._returned < MAX_RETURNS
+        back = bool(problems) and len(self._returned) < MAX_RETURNS
         self._services.log.append(
             FindingsSubmitted(
-                attempt=self._returned + 1,
+                attempt=len(self._returned) + 1,
                 accepted=not back,
                 problems=problems,
                 findings=findings.model_dump(mode="json"),
@@ -84,18 +91,39 @@ class Collector:
             agent=self._agent,
         )
         if back:
-            self._returned += 1
+            self._returned.append(findings)
             return ToolOutput(_sent_back(problems), is_error=True)
-        settled = settle(checked)
-        value = Accepted(settled.findings, settled.unsupported, settled.notes)
-        return ToolOutput("Accepted.", ends=True, value=value)
+        return ToolOutput("Accepted.", ends=True, value=_accepted(checked))
 
-    def _check(self, findings: Findings) -> Checked:
+    async def newest(self) -> Accepted | None:
+        """Return what was sent back last, with what is wrong marked, or None.
+
+        For a subagent that ends before it has mended its findings.
+        """
+        if not self._returned:
+            return None
+        checked, _ = await anyio.to_thread.run_sync(self._check, self._returned[-1])
+        return _accepted(checked)
+
+    def _check(self, findings: Findings) -> tuple[Checked, bool]:
+        """Return the findings looked up, and whether they are too long."""
         seen = self._sightings.of(self._agent)
-        return check(findings, seen, self._services.artifacts.read_text)
+        own = {each.artifact for versions in seen.values() for each in versions}
 
-    def _fits(self, findings: Findings) -> bool:
-        return fits(findings, self._max_tokens, self._services.count)
+        def read_text(ref: str) -> str:
+            # What others stored is no evidence of this agent's.
+            if ref not in own and not self.knows_ref(ref):
+                raise StoreError(f"`{ref}` was not shown to `{self._agent}`")
+            return self._services.artifacts.read_text(ref)
+
+        checked = check(findings, seen, read_text)
+        is_long = not fits(checked.findings, self._max_tokens, self._services.count)
+        return checked, is_long
+
+
+def _accepted(checked: Checked) -> Accepted:
+    settled = settle(checked)
+    return Accepted(settled.findings, settled.unsupported, settled.notes)
 
 
 def _sent_back(problems: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.agent.build import Services
@@ -30,6 +30,7 @@ __all__ = ["Crew"]
 # still write its report.
 TIME_SHARE = 0.9
 HAND_IN = "submit_findings"
+NOTES = "update_notes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,7 @@ class Crew:
         """
         profile = self.profiles[brief.agent]
         model = self.models.of_profile(profile.model)
-        known = allowed_tools(profile, is_lead=False, available=registry.names)
-        names = sorted({*known, *self.extra_tools})
+        names = self._tool_names(profile, registry.names)
         narrowed = names if brief.tools is None else {*brief.tools, HAND_IN}
         first = brief_message(
             brief.model_dump(mode="json"),
@@ -96,6 +96,24 @@ class Crew:
             silence_s=self.task.limits.silence_s,
             request=request_fields(model, profile.effort or self.task.effort.subagents),
         )
+
+    def tool_problems(self, brief: Brief) -> list[str]:
+        """Return what is wrong with the tools that `brief` names, for the lead."""
+        profile = self.profiles.get(brief.agent)
+        if profile is None or brief.tools is None:
+            return []
+        own = {tool.name for tool in self.services.base_tools}
+        names = self._tool_names(profile, {*own, NOTES, HAND_IN})
+        unknown = [name for name in brief.tools if name not in names]
+        if not unknown:
+            return []
+        listed = ", ".join(f"`{name[:60]}`" for name in unknown[:5])
+        known = ", ".join(f"`{name}`" for name in names)
+        return [f"`tools` names {listed}; `{profile.name}` has {known}"]
+
+    def _tool_names(self, profile: Profile, available: Collection[str]) -> list[str]:
+        known = allowed_tools(profile, is_lead=False, available=available)
+        return sorted({*known, *self.extra_tools})
 
     def _limits(self, brief: Brief, profile: Profile) -> AgentLimits:
         """Return the minimum of task, profile and brief."""

@@ -7,10 +7,11 @@ children by (call, index), uses what is finished and goes on with the rest.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import anyio
+import anyio.to_thread
 
 from orchestrator.agent.rebuild import rebuild
 from orchestrator.brief import Brief, lint
@@ -24,24 +25,37 @@ from orchestrator.events import (
     parse,
 )
 from orchestrator.findings import Findings
+from orchestrator.models.choose import window_tokens
 from orchestrator.subagents.child import Child, broken_off, run_child
 from orchestrator.subagents.crew import Crew
-from orchestrator.subagents.render import Delivered, Refused, delegate_result
+from orchestrator.subagents.fan_out import delivery
+from orchestrator.subagents.render import Delivered, Refused
 from orchestrator.tools.base import ToolOutput
 
 __all__ = ["Dispatcher", "Place"]
 
 FAILED = frozenset({"failed", "limit", "unvalidated"})
 """Outcomes after which something the lead asked for is not there."""
+FAN_OUT_SHARE = 0.25
+"""Of the parent's free window: what all findings of one call may take together."""
 
 
 @dataclass(slots=True)
 class Place:
-    """One accepted brief and what became of it."""
+    """One accepted brief and what became of it.
+
+    Attributes:
+        child: who works on it.
+        call: id of the `delegate` call.
+        index: its place in that call, from 0.
+        after: ids of the subagents that had ended when it was accepted.
+        ended: how it ended, or None.
+    """
 
     child: Child
     call: str
     index: int
+    after: frozenset[str] = frozenset()
     ended: SubagentEnded | None = None
 
     @property
@@ -59,18 +73,44 @@ class Place:
         """Return the findings as delivered, or None while the subagent is at work."""
         return Findings.model_validate(self.ended.findings) if self.ended else None
 
+    @property
+    def title(self) -> str:
+        """Return the brief's title on one line."""
+        return " ".join(self.brief.title.split())
+
+    @property
+    def problem(self) -> str:
+        """Return why what it was asked for is not there, or ""."""
+        ended = self.ended
+        if ended is None:
+            return "failed: it was not finished"
+        if ended.outcome in FAILED:
+            return f"failed: {ended.reason or ended.outcome}"
+        if ended.status == "failed":
+            return "failed: it says that it could not do the work"
+        # With a reason, a limit made it hand in.
+        if ended.reason and ended.status == "partial":
+            return f"has partial findings: {ended.reason}"
+        return ""
+
 
 class Dispatcher:
-    """Accepts briefs and runs their subagents side by side, as many as allowed."""
+    """Accepts briefs and runs their subagents side by side, as many as allowed.
+
+    Attributes:
+        free_tokens: what is left of the parent's window; set by who makes the parent.
+    """
 
     def __init__(
         self, crew: Crew, *, parent: str = "lead", past: Iterable[Event] = ()
     ) -> None:
         """Take over what earlier processes dispatched, if `past` holds their events."""
+        self.free_tokens: Callable[[], int] = lambda: window_tokens(crew.models.lead)
         self._crew = crew
         self._parent = parent
         self._places: dict[tuple[str, int], Place] = {}
         self._room = anyio.CapacityLimiter(crew.task.limits.concurrency)
+        self._door = anyio.Lock()
         events = list(past)
         for event in events:
             if event.kind == SubagentAccepted.KIND:
@@ -115,39 +155,38 @@ class Dispatcher:
             StoreError: the run folder cannot be written.
         """
         del wait
-        refused = []
-        for index, brief in enumerate(briefs):
-            if (call, index) not in self._places:
-                problems = self._accept(call, index, brief)
-                if problems:
-                    refused.append(Refused(index, brief.title, problems))
-        await self._crew.services.log.sync()
+        services = self._crew.services
+        refused = await self._accept_all(call, briefs)
+        await services.log.sync()
         mine = [place for place in self.places if place.call == call]
         await self._run_all([place for place in mine if place.ended is None])
-        delivered = [_delivered(place) for place in mine]
-        text = delegate_result(delivered, refused)
+        text = await anyio.to_thread.run_sync(
+            delivery,
+            [_delivered(place) for place in mine],
+            refused,
+            int(self.free_tokens() * FAN_OUT_SHARE),
+            services.count,
+            services.artifacts,
+        )
         return ToolOutput(
             text,
             is_error=bool(refused) and not mine,
             paged=True,
-            limit_tokens=self._crew.services.count(text) + 1,
+            limit_tokens=services.count(text) + 1,
         )
 
     def missing(self) -> list[str]:
         """Return what was asked for and did not come, a line each.
 
-        A failed subagent is left out where a later one answered the same title.
+        A failed subagent is left out where a later one, sent after it had failed,
+        answered the same title.
         """
-        answered: set[str] = set()
-        lines: list[str] = []
-        for place in reversed(self.places):
-            ended, title = place.ended, " ".join(place.brief.title.split())
-            if ended is not None and ended.outcome not in FAILED:
-                answered.add(title.casefold())
-            elif title.casefold() not in answered:
-                why = ended.reason if ended else "it was not finished"
-                lines.append(f"subagent {place.id} ({title}) failed: {why}")
-        return lines[::-1]
+        places = self.places
+        return [
+            f"subagent {place.id} ({place.title}) {place.problem}"
+            for place in places
+            if place.problem and not any(_makes_up_for(each, place) for each in places)
+        ]
 
     def remarks(self) -> list[str]:
         """Return what a reader of the report should know besides, a line each."""
@@ -157,25 +196,56 @@ class Dispatcher:
             for agent, numbers in self.unsupported.items()
         ]
 
-    def _accept(self, call: str, index: int, brief: Brief) -> list[str]:
-        """Give the brief its agent id, or return why it is refused."""
-        crew = self._crew
-        live = [place.brief for place in self.places if place.ended is None]
-        mine = [place.brief for place in self.places if place.call == call]
-        others = [*live, *(each for each in mine if each not in live)]
-        problems = lint(
-            brief, workspace=crew.workspace, profiles=crew.profiles, others=others
-        )
-        allowed = crew.task.limits.subagents
-        if len(self._places) >= allowed:
-            problems = [f"all {allowed} subagents of this run are used up"]
-        log = crew.services.log
-        if problems:
-            event = BriefRefused(call, index, brief.title, problems)
-            log.append(event, agent=self._parent)
-            return problems
+    async def _accept_all(self, call: str, briefs: Sequence[Brief]) -> list[Refused]:
+        """Give each good brief its agent; return the others and what to mend."""
+        new = [
+            (index, brief)
+            for index, brief in enumerate(briefs)
+            if (call, index) not in self._places
+        ]
+        refused: list[Refused] = []
+        # One call at a time: twins, the number allowed and the ids hang together.
+        async with self._door:
+            # It reads the names in the workspace, perhaps many of them.
+            verdicts = await anyio.to_thread.run_sync(
+                self._judge, call, [brief for _, brief in new]
+            )
+            for (index, brief), problems in zip(new, verdicts, strict=True):
+                if problems:
+                    event = BriefRefused(call, index, brief.title, problems)
+                    self._crew.services.log.append(event, agent=self._parent)
+                    refused.append(Refused(index, brief.title, problems))
+                else:
+                    self._accept(call, index, brief)
+        return refused
+
+    def _judge(self, call: str, briefs: Sequence[Brief]) -> list[list[str]]:
+        """Return what keeps each brief from being accepted; in a thread."""
+        crew, allowed = self._crew, self._crew.task.limits.subagents
+        used = len(self._places)
+        others = [
+            place.brief
+            for place in self.places
+            if place.ended is None or place.call == call
+        ]
+        verdicts: list[list[str]] = []
+        for brief in briefs:
+            if used >= allowed:
+                verdicts.append([f"all {allowed} subagents of this run are used up"])
+                continue
+            problems = lint(
+                brief, workspace=crew.workspace, profiles=crew.profiles, others=others
+            )
+            problems += crew.tool_problems(brief)
+            verdicts.append(problems)
+            if not problems:
+                used += 1
+                others.append(brief)
+        return verdicts
+
+    def _accept(self, call: str, index: int, brief: Brief) -> None:
         agent = f"a{len(self._places) + 1}"
-        log.append(
+        self._crew.services.log.append(
             SubagentAccepted(
                 id=agent,
                 call=call,
@@ -186,9 +256,11 @@ class Dispatcher:
             ),
             agent=self._parent,
         )
-        child = Child(agent, brief, self._parent)
-        self._places[call, index] = Place(child, call, index)
-        return []
+        self._take_in(Child(agent, brief, self._parent), call, index)
+
+    def _take_in(self, child: Child, call: str, index: int) -> None:
+        after = frozenset(place.id for place in self.places if place.ended)
+        self._places[call, index] = Place(child, call, index, after)
 
     async def _run_all(self, places: Sequence[Place]) -> None:
         broken: list[StoreError] = []
@@ -206,39 +278,53 @@ class Dispatcher:
                 group.start_soon(work, place, name=place.id)
         if broken:
             raise broken[0]
-        for place in places:
-            if place.ended is None:  # cancelled from within, by nobody of ours
-                place.ended = broken_off(self._crew, place.child, "it was cancelled")
 
     async def _run_one(self, place: Place) -> None:
+        why, trace = "", ""
         try:
             place.ended = await run_child(self._crew, place.child)
         except StoreError:
             raise
+        except anyio.get_cancelled_exc_class():
+            if _is_cancelled():
+                raise
+            why = "it was cancelled from within, by nobody of ours"
         except Exception as error:  # noqa: BLE001 - its siblings must go on
             why = f"a fault of the program: {type(error).__name__}: {error}"
-            place.ended = broken_off(
-                self._crew, place.child, why, traceback.format_exc()
-            )
+            trace = traceback.format_exc()
+        if why:
+            place.ended = await broken_off(self._crew, place.child, why, trace)
 
     def _restore(self, accepted: SubagentAccepted, events: Sequence[Event]) -> None:
-        returned = sum(
-            event.kind == FindingsSubmitted.KIND and not event.data["accepted"]
+        returned = [
+            event.data["findings"]
             for event in events
             if event.agent == accepted.id
-        )
+            and event.kind == FindingsSubmitted.KIND
+            and not event.data["accepted"]
+        ]
         child = Child(
             accepted.id,
             Brief.model_validate(accepted.brief),
             self._parent,
             rebuild(self._crew.services, accepted.id, events),
-            returned,
+            tuple(Findings.model_validate(each) for each in returned),
         )
-        place = Place(child, accepted.call, accepted.index)
-        self._places[accepted.call, accepted.index] = place
+        self._take_in(child, accepted.call, accepted.index)
 
     def _place(self, agent: str) -> Place:
         return next(place for place in self.places if place.id == agent)
+
+
+def _makes_up_for(later: Place, failed: Place) -> bool:
+    """Tell whether `later`, sent after `failed` had ended, brought its answer."""
+    is_same = later.title.casefold() == failed.title.casefold()
+    return is_same and failed.id in later.after and not later.problem
+
+
+def _is_cancelled() -> bool:
+    """Tell whether a scope around the current task was cancelled."""
+    return anyio.current_effective_deadline() == float("-inf")
 
 
 def _delivered(place: Place) -> Delivered:

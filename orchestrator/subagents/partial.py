@@ -7,13 +7,21 @@ from collections.abc import Mapping, Sequence
 from orchestrator.findings import Findings
 from orchestrator.subagents.render import defused
 
-__all__ = ["UNVALIDATED", "partial_from", "text_of_input", "unvalidated"]
+__all__ = [
+    "MAX_TEXT_CHARS",
+    "UNVALIDATED",
+    "partial_from",
+    "text_of_input",
+    "unvalidated",
+]
 
 UNVALIDATED = "unvalidated: taken as it was written, none of it was checked"
 """The note that goes with such findings, wherever they are shown."""
 
 MAX_TEXT_CHARS = 4000
 MAX_NOTES_CHARS = 2500
+MAX_WORDS_CHARS = 2500
+"""Of a text in the model's own words, up to here it is shown whole."""
 MAX_FILES_NAMED = 30
 MAX_DEPTH = 8
 
@@ -43,7 +51,7 @@ def partial_from(
     if notes.strip():
         parts.append("Its notes:\n" + _head(notes.strip(), MAX_NOTES_CHARS))
     if last_text.strip():
-        parts.append("Its last words:\n" + _tail(last_text.strip(), MAX_NOTES_CHARS))
+        parts.append("Its last words:\n" + _tail(last_text.strip(), MAX_WORDS_CHARS))
     if files:
         parts.append("Files it opened: " + _names(files))
     if told:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from orchestrator.findings import Findings, Item
 from orchestrator.subagents.render import as_body
 
-__all__ = ["Shortened", "fits", "share_out", "shorten"]
+__all__ = ["Shortened", "cut", "fits", "share_out", "shorten"]
 
 SUMMARY_SHARE = 0.4
 """Of the limit; what the summary may take where items compete with it."""
@@ -137,8 +137,8 @@ class _Pick:
         limit = min(max(share, bare), self._max)
 
         def is_within(length: int) -> bool:
-            cut = self.findings(summary=_cut(text, length))
-            return self._count(as_body(cut, agent=_AGENT)) <= limit
+            tried = self.findings(summary=cut(text, length))
+            return self._count(as_body(tried, agent=_AGENT)) <= limit
 
         if is_within(len(text)):
             return text
@@ -146,7 +146,7 @@ class _Pick:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if is_within(middle) else (low, middle)
-        return _cut(text, low)
+        return cut(text, low)
 
     def add_items(self) -> None:
         """Add whole items, the surest first, as long as they fit."""
@@ -183,7 +183,7 @@ class _Pick:
                 break
 
 
-def _cut(text: str, length: int) -> str:
+def cut(text: str, length: int) -> str:
     """Return the first `length` characters of `text`, back to a gap between words."""
     if length >= len(text):
         return text

@@ -139,7 +139,7 @@ def test_a_call_gets_a_table_of_all_its_subagents_then_each_findings() -> None:
         '<findings agent="a2" t',
         '<findings agent="a3" t',
     ]
-    assert "did not hand in findings of its own (limit: minutes up)" in blocks[1]
+    assert "did not end by handing in findings (limit: minutes up)" in blocks[1]
 
 
 def test_a_call_with_only_refused_briefs_says_so() -> None:
