@@ -69,7 +69,9 @@ _DATE = re.compile(
     + "|".join([*lexicon.MONTHS, "mondays?", "tuesdays?", "wednesdays?", "thursdays?"])
     + r"|fridays?|saturdays?|sundays?|before|after|until|at the end)\b"
     r"|[周星期]+[一二三四五六日]|之前|之后|以前|以后|月底|年底"
-    r"|\d+ ?(?:hours?|days?|weeks?|months?)",
+    r"|\d+ ?(?:hours?|days?|weeks?|months?)"
+    r"|\b(?:first|second|third|fourth|fifth|tenth|\d+th) (?:[a-z]+ )?days?\b"
+    r"|(?:\d|第?[一二三四五六七八九十])\s*(?:个?工作日|个?小时|天|周|个月)",
     re.I,
 )
 _ANSWERS: Mapping[AnswerType, re.Pattern[str]] = {
@@ -154,6 +156,14 @@ def rarity(found_in: int, files: int) -> float:
     return max(0.35, 1.0 - math.log(found_in) / math.log(files + 1))
 
 
+def _rarity_of(concept: Concept, found_in: Mapping[str, int], files: int) -> float:
+    """Return the rarity of a concept; what was not counted is taken as usual."""
+    found = found_in.get(concept.label)
+    if found is None:
+        return 0.5 if concept.is_weak else 0.8
+    return rarity(found, files)
+
+
 def best_hits(
     question: Question,
     pages: Iterable[Page],
@@ -199,7 +209,7 @@ def _overlap(one: Hit, other: Hit) -> bool:
 
 def _weigh(question: Question, found_in: Mapping[str, int], files: int) -> _Weighed:
     weights = [
-        concept.weight * rarity(found_in.get(concept.label, 2), files)
+        concept.weight * _rarity_of(concept, found_in, files)
         for concept in question.concepts
     ]
     most = max(weights, default=0.0)
@@ -290,14 +300,16 @@ def _judge(
 
 
 def _share_of_name(question: Question, unit: Unit) -> float:
-    """Return how much of the name that a unit defines was asked for, from 0 to 1."""
+    """Return how far a unit defines what was asked for, by its name, from 0 to 1."""
     match = _DEFINED.match(unit.text) if unit.defines else None
     if match is None:
         return 0.0
     name = Bag.of(match.group(1))
     asked = Bag.of(question.text.replace("`", " "))
     parts = [part for part in name.stems if len(part) > 1]
-    return sum(part in asked.stems for part in parts) / max(len(parts), 1)
+    strong = question.strong
+    named = sum(concept.match(name) > 0 for concept in strong) / len(strong)
+    return named * sum(part in asked.stems for part in parts) / max(len(parts), 1)
 
 
 def _headed(weighed: _Weighed, unit: Unit) -> bool:

@@ -93,7 +93,7 @@ def stem(word: str) -> str:
     low = low[:-2] if low.endswith("'s") else low.replace("'", "")
     for suffix in _SUFFIXES:
         if low.endswith(suffix) and len(low) - len(suffix) >= _MIN_STEM:
-            if suffix == "s" and low.endswith("ss"):
+            if low.endswith(("ss", "eed")) and suffix in ("s", "ed"):
                 continue
             low = low[: -len(suffix)]
             break
