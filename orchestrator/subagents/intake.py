@@ -388,5 +388,6 @@ def _list(names: Collection[str]) -> str:
 
 
 def _shown(text: str) -> str:
-    flat = " ".join(text.split())
+    # A reference in full would count as one that was shown, and could be opened.
+    flat = _REFERENCE.sub(lambda match: f"{match[0][:8]}…", " ".join(text.split()))
     return flat if len(flat) <= SHOWN_CHARS else f"{flat[: SHOWN_CHARS - 1]}…"

@@ -89,9 +89,10 @@ def _known(written: str, context: ToolContext) -> str:
             f"{shown(written)} is no reference; one looks like `art_0123456789ab`"
         )
     if not context.knows_ref(match[0]):
+        # Not in full: the message itself is something that was shown.
         raise ToolError(
-            f"`{match[0]}` does not occur in what you were shown; only references that "
-            "you have seen can be opened"
+            f"`{match[0][:8]}…` does not occur in what you were shown; only references "
+            "that you have seen can be opened"
         )
     return match[0]
 

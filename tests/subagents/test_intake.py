@@ -232,7 +232,7 @@ def test_unknown_references_are_dropped_and_told() -> None:
     assert result.problems == []
     assert result.findings.artifacts == ("art_000000000004",)
     assert result.notes == (
-        "unknown references were dropped: art_00000000ffff, notes.txt",
+        "unknown references were dropped: art_0000…, notes.txt",
     )
 
 
