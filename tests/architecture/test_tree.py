@@ -76,3 +76,13 @@ def test_no_line_names_this_checkout() -> None:
 
     for place in places:
         assert lines_with(re.compile(rf"{re.escape(place)}\b")) == []
+
+
+@pytest.mark.parametrize(
+    "manual", sorted(ROOT.glob("*.md")), ids=lambda path: path.name
+)
+def test_links_of_a_manual_lead_somewhere(manual: Path) -> None:
+    text = manual.read_text(encoding="utf-8")
+    links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", text)
+
+    assert [link for link in links if not (ROOT / link).exists()] == []
