@@ -42,7 +42,7 @@ _QUOTED = re.compile(
     r"(?P<value>(?:(?!(?P=open))(?:\\.|[^\n\\])){4,512})(?P=open)"
 )
 _BARE = re.compile(
-    r"[“”「『]?(?P<value>[^\s\"'`<>(){}\[\];,|\\&\x7f-\U0010ffff]{6,512})"
+    r"[“”「『]?(?P<value>[^\s\"'`<>(){}\[\];,|\\&\x7f-\U0010ffff]{6,300})"
 )
 _REVERSED = re.compile(
     r"(?P<open>[\"'])(?P<value>[^\"'\n\\]{6,200})(?P=open)[ \t]*[!=]==?[ \t]*\Z"
@@ -69,7 +69,7 @@ _ABOUT = re.compile(
 _CAMEL = re.compile(r"(?<![A-Z])(?=[A-Z])")
 _PLACEHOLDER = re.compile(
     r"change[-_ ]?me|place[-_ ]?holder|example|redacted|hidden|masked"
-    r"|(?:your|my|our|the|some|new|old|insert|enter|put)[-_ ]?\w*[-_ ]?"
+    r"|(?:your|my|our|the|some|new|old|insert|enter|put)[-_ ]?\w{0,16}[-_ ]?"
     r"(?:pass|key|token|secret|pwd|credential|here)"
     r"|x{3,}|\*{3,}|\.{3,}|-{4,}|0{6,}|todo|dummy|\[secret:",
     re.IGNORECASE,
@@ -93,6 +93,9 @@ _PIECES = re.compile(r"[-_./:@,=+]+")
 _WORD = re.compile(
     r"[A-Z]?[a-z]*\d{0,3}|[A-Z]+\d{0,3}|\d{1,8}|(?:[A-Z]?[a-z]{2,})+\d{0,2}"
 )
+_LETTER = re.compile(r"[^\W\d_]")
+_DIGIT = re.compile(r"\d")
+_BLANK = re.compile(r"\s")
 _SYMBOL = re.compile(r"[!@#$%^&*?~]")
 
 
@@ -129,11 +132,14 @@ def named_secrets(text: str, low: str) -> Iterator[Span]:
 
 
 def _in_headers_and_urls(text: str, low: str) -> Iterator[Span]:
-    if "bearer" in low or "authorization" in low:
-        for match in _HEADER.finditer(text):
-            name = match.lastgroup or ""
-            if name == "basic" or not _is_wordy(match[name]):
+    for word in ("bearer", "authorization"):
+        at = low.find(word)
+        while at != -1:
+            match = _HEADER.match(text, at)
+            name = (match and match.lastgroup) or ""
+            if match and (name == "basic" or not _is_wordy(match[name])):
                 yield Span(*match.span(name), CREDENTIAL)
+            at = low.find(word, at + len(word))
     if "://" in text and "@" in text:
         for match in _URL.finditer(text):
             if not _is_stand_in(match["value"]):
@@ -214,18 +220,19 @@ def _value_before(text: str, start: int) -> _Place | None:
 
 
 def _is_secret(value: str, place: _Place, *, is_password: bool) -> bool:
-    if (
-        _is_stand_in(value)
-        or _EXPRESSION.fullmatch(value)
-        or any(char.isspace() for char in value)
-        or not any(char.isalpha() for char in value)
-    ):
+    return (
+        _has_the_shape(value, place, is_password=is_password)
+        and not _EXPRESSION.fullmatch(value)
+        and not _is_stand_in(value)
+    )
+
+
+def _has_the_shape(value: str, place: _Place, *, is_password: bool) -> bool:
+    if len(value) < 6 or not _LETTER.search(value) or _BLANK.search(value):
         return False
-    digits = sum(char.isdigit() for char in value)
+    digits = len(_DIGIT.findall(value))
     if not is_password:
         return len(value) >= 8 and digits >= 2 and not _is_wordy(value)
-    if len(value) < 6:
-        return False
     if digits or place.is_setting or not place.is_quoted:
         return digits > 0 or place.is_setting
     return bool(_SYMBOL.search(value)) or (value.isalpha() and len(value) >= 12)

@@ -49,7 +49,12 @@ _COMMON = tuple(
         ("xox", r"xox[abposr]-\d"),
         ("hooks.slack.com", r"hooks\.slack\.com/services/T"),
         ("k_live_", r"k_live_[0-9a-zA-Z]{24}"),
-        ("eyJ", r"eyJ[\w=-]{8,}\.[\w=-]{4,}"),
+        # Not within a word, or a long one would be read again from each `eyJ` in it.
+        (
+            "eyJ",
+            r"eyJ(?:(?<![\w-]eyJ)|(?<=%[0-9A-F]{2}eyJ)|(?<=\\neyJ))"
+            r"[\w=-]{8,8000}\.[\w=-]{4,}",
+        ),
         ("npm_", r"npm_[A-Za-z0-9-]{36}"),
         ("_authToken", r"_authToken[\s\S]{0,5}?(?:NpmToken\.)?[a-z0-9-]{36}"),
         ("sq0csp-", r"sq0csp-[\w\\-]{43}"),
