@@ -207,7 +207,7 @@ class AgentView:
         self.tools.pop(str(data.get("call", "")), None)
         self.calls += 1
         self.call_errors += bool(data.get("is_error"))
-        if data.get("name") not in BOOKKEEPING_TOOLS:
+        if str(data.get("name", "")) not in BOOKKEEPING_TOOLS:
             self.explored_tokens += int(number(data.get("full_tokens")))
 
     _HANDLERS: ClassVar[dict[str, Callable[..., None]]] = {

@@ -231,9 +231,7 @@ def test_unknown_references_are_dropped_and_told() -> None:
 
     assert result.problems == []
     assert result.findings.artifacts == ("art_000000000004",)
-    assert result.notes == (
-        "unknown references were dropped: art_0000…, notes.txt",
-    )
+    assert result.notes == ("unknown references were dropped: art_0000…, notes.txt",)
 
 
 def test_good_findings_are_settled_as_they_are() -> None:
