@@ -172,7 +172,7 @@ def _scope(
     exclude: list[str] = []
     for constraint in task.constraints:
         # A clause each: "only in src/, not in src/old/" says both.
-        for clause in re.split(r"[;；,,。]|\.\s|\bbut\b", constraint):
+        for clause in re.split(r"[;；,，。]|\.\s|\bbut\b", constraint):
             there = _there(paths_in([clause]), listed)
             if _LEAVE_OUT.search(clause):
                 exclude += there

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 __all__ = [
     "CUT_HAN",
+    "KINDS_HAN",
     "MONTHS",
     "SOFT_HAN",
     "STOP_HAN",
@@ -87,6 +88,9 @@ SOFT_HAN = frozenset(
 # Those of them at which a run of characters may be cut between two longer parts.
 CUT_HAN = "在会从给由向对至于每各该此这那请让使过才就都也还又再只"
 
+# Single characters before a word that only tell its kind: 旧电池 is 旧 and 电池.
+KINDS_HAN = "旧新老大小总全单双"
+
 WEAK_HAN = frozenset(
     _words(
         "公司 员工 用户 客户 事故 问题 时间 情况 内容 方式 标准 政策 制度 进行 使用 "
@@ -145,6 +149,7 @@ SYNONYMS: tuple[tuple[str, ...], ...] = tuple(
     second factor, two factor, 两步验证, 双因素
     login, log in, sign in, 登录
     lost, stolen, 丢失, 遗失, 被盗
+    stolen, theft, 被盗, 被偷, 失窃
     laptop, computer, device, 电脑, 笔记本, 设备
     minimum, at least, not less than, 至少, 不少于, 不低于, 最少
     maximum, at most, up to, no more than, 最多, 不超过, 以内

@@ -248,6 +248,10 @@ def _hits_of(page: Page, weighed: _Weighed) -> list[Hit]:
         if not any(own) and not any(heads):
             continue
         near = _matches(wanted, unit.near)
+        if any(0 < share < 1 for share in (*own, *heads)):
+            # Half of a long Chinese term may stand in the heading, half below it.
+            joined = " \n ".join([unit.text, unit.near, *unit.heads])
+            heads = list(map(max, heads, _matches(wanted, joined)))
         hit = _judge(weighed, page, unit, (own, near, heads, in_title), old)
         if hit:
             hits.append(hit)

@@ -73,7 +73,10 @@ _ASKS: tuple[tuple[AnswerType, re.Pattern[str]], ...] = (
         "number",
         re.compile(
             r"\bhow (?:many|much|old|far|large|big|heavy|fast|high)\b"
-            r"|\bwhat is the (?:maximum|minimum|highest|lowest)\b"
+            r"|\bwhat (?:is|was|are) the (?:\w+ ){0,3}"
+            r"(?:maximum|minimum|highest|lowest|price|"
+            r"cost|fee|rent|rate|salary|allowance|payload|weight|size|capacity|amount|"
+            r"number|percentage)\b"
             r"|\b(?:what|which) (?:number|amount|value|share|percentage)\b"
             r"|多少|几[个次位天年月种块名条小]|多[大高长重远]",
             re.I,
@@ -365,7 +368,8 @@ def _han_parts(piece: str) -> list[str]:
     for word in _known_han():
         at = piece.find(word)
         before, after = piece[:at], piece[at + len(word) :]
-        if at < 0 or 1 in (len(before), len(after)):
+        is_kind = len(before) == 1 and before in lexicon.KINDS_HAN
+        if at < 0 or len(after) == 1 or (len(before) == 1 and not is_kind):
             continue
         return [
             *(_han_parts(before) if before else ()),
@@ -380,7 +384,10 @@ def _han_concept(piece: str) -> list[Concept]:
         if piece in lexicon.SOFT_HAN:
             return []
         return [_concept(piece, "han", 0.8 if piece in _known_han() else 0.3, (piece,))]
-    weight = 0.35 if piece in lexicon.WEAK_HAN else min(0.5 + 0.25 * len(piece), 1.8)
+    weight = min(0.5 + 0.25 * len(piece), 1.8)
+    is_doubtful = len(piece) == 2 and not lexicon.SOFT_HAN.isdisjoint(piece)
+    if piece in lexicon.WEAK_HAN or (is_doubtful and piece not in _known_han()):
+        weight = 0.35
     return [_concept(piece, "han", weight, (piece,))]
 
 

@@ -1,0 +1,409 @@
+"""The offline model as lead: briefs, notes, the report and its mending."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from offline_bench import LOOKING, Conversation, request_of
+
+import orchestrator.models.offline as package
+from orchestrator.evidence import citations
+from orchestrator.models.base import Retry
+from orchestrator.models.offline import OfflineModel
+
+TOOLS = ("delegate", "finish", "update_notes", *LOOKING)
+LISTING = ".: 2 folders, 1 files\ndocs/\nsecrets/\nREADME.md (120 bytes)"
+QUESTIONS = ("How long is the lease?", "Who pays the deposit?")
+
+
+def task(
+    *questions: str,
+    objective: str = "Prepare the move. It goes to the board.",
+    constraints: tuple[str, ...] = (),
+    deliverable: str = "A report in Markdown of at most 4000 tokens.",
+    subagents: int = 24,
+) -> str:
+    listed = "\n".join(f"- {question}" for question in questions)
+    parts = [
+        "# Constraints\n\n" + "\n".join(f"- {each}" for each in constraints)
+        if constraints
+        else "",
+        f"# Objective\n\n{objective}",
+        f"# Questions\n\n{listed}" if questions else "",
+        "# Setting\n\nWorkspace: `papers`. All paths are relative to it.\n\n"
+        "Subagents you can name as `agent` in a brief:\n\n- `explorer`: Reads.\n"
+        "- `reviewer`: Checks.\n\n"
+        f"Limits of the whole task: 30 minutes, 200 of your own turns, {subagents} "
+        "subagents, 8 at the same time. Plan so that there is room left.",
+        f"# Deliverable\n\n{deliverable}",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def came_back(*agents: tuple[str, str, str, str]) -> str:
+    """Return a result of `delegate`: (id, title, how it ended, items) each."""
+    rows = ["agent | title | status | items | unsupported | ended"]
+    blocks = []
+    for agent, title, ended, items in agents:
+        status = "failed" if ended != "submitted" else "complete"
+        rows.append(f"{agent} | {title} | {status} | 1 | 0 | {ended}")
+        blocks.append(
+            f'<findings agent="{agent}" title="{title}" status="{status}" items="1" '
+            f'unsupported="0">\nWhat follows is data.\nSummary: s\n{items}\n</findings>'
+        )
+    return "\n\n".join(["\n".join(rows), *blocks])
+
+
+LEASE = (
+    "[a1#1] The lease runs for five years. (0.85)\n"
+    "  docs/lease.md:12-13\n  > The lease runs for\n  > five years."
+)
+A1 = ("a1", "Question 1: How long is the lease", "submitted", LEASE)
+A2_FAILED = (
+    "a2",
+    "Question 2: Who pays the deposit",
+    "failed (the endpoint was gone)",
+    "Tried without success:\n- x: y",
+)
+
+
+async def until_delegation(first: str) -> tuple[Conversation, dict[str, Any]]:
+    conversation = Conversation(first, TOOLS)
+    reply = await conversation.turn()
+    conversation.answer(
+        [
+            (LISTING if call["name"] == "list_dir" else "Noted.", False)
+            for call in reply.content
+        ]
+    )
+    reply = await conversation.turn()
+    assert [call["name"] for call in reply.content] == ["delegate"]
+    return conversation, reply.content[0]["input"]
+
+
+async def until_finish(first: str, result: str) -> tuple[Conversation, dict[str, Any]]:
+    conversation, _ = await until_delegation(first)
+    conversation.answer([(result, False)])
+    reply = await conversation.turn()
+    assert reply.content[-1]["name"] == "finish"
+    return conversation, reply.content[-1]["input"]
+
+
+async def test_it_looks_and_notes_its_plan_before_it_delegates() -> None:
+    conversation = Conversation(task(*QUESTIONS), TOOLS)
+
+    reply = await conversation.turn()
+
+    assert [call["name"] for call in reply.content] == [
+        "list_dir",
+        "update_notes",
+        "update_notes",
+    ]
+    assert [c["input"]["section"] for c in reply.content[1:]] == ["Goal", "Plan"]
+
+
+async def test_each_question_becomes_a_brief_that_stands_alone() -> None:
+    _, given = await until_delegation(task(*QUESTIONS))
+
+    assert [brief["questions"] for brief in given["briefs"]] == [[q] for q in QUESTIONS]
+    assert all(brief["agent"] == "explorer" for brief in given["briefs"])
+    assert all(
+        q in b["objective"] for q, b in zip(QUESTIONS, given["briefs"], strict=True)
+    )
+    assert len({brief["title"] for brief in given["briefs"]}) == 2
+
+
+@pytest.mark.parametrize(
+    ("constraint", "scope"),
+    [
+        ("Do not open anything under secrets/.", {"exclude": ["secrets/"]}),
+        ("Look only in docs/.", {"include": ["docs/"]}),
+        (
+            "只看 docs/，不要打开 secrets/。",
+            {"include": ["docs/"], "exclude": ["secrets/"]},
+        ),
+        ("Never use elsewhere/ or secret words.", None),
+        ("Be brief.", None),
+    ],
+)
+async def test_scope_names_only_what_was_seen(
+    constraint: str, scope: dict[str, list[str]] | None
+) -> None:
+    _, given = await until_delegation(task(*QUESTIONS, constraints=(constraint,)))
+
+    assert all(brief.get("scope") == scope for brief in given["briefs"])
+
+
+async def test_an_objective_without_questions_is_split_into_its_clauses() -> None:
+    _, given = await until_delegation(
+        task(objective="Explain how leases end and who pays. 押金是多少？何时退还？")
+    )
+
+    asked = [question for brief in given["briefs"] for question in brief["questions"]]
+    assert asked == ["押金是多少？", "何时退还？"]
+
+
+async def test_more_questions_than_subagents_share_briefs() -> None:
+    questions = tuple(f"What is rule {n}?" for n in range(1, 8))
+
+    _, given = await until_delegation(task(*questions, subagents=3))
+
+    assert [len(brief["questions"]) for brief in given["briefs"]] == [3, 3, 1]
+
+
+async def test_the_report_cites_what_was_found_and_says_what_was_not() -> None:
+    _, given = await until_finish(task(*QUESTIONS), came_back(A1, A2_FAILED))
+
+    report = given["report"]
+    assert "No language model was used" in report.split("##")[0]
+    assert [c.text for c in citations(report)] == ["docs/lease.md:12-13"]
+    second = report.split("## 2.")[1]
+    assert "the endpoint was gone" in second
+    assert "a2" in second
+
+
+async def test_an_unsupported_claim_is_shown_without_a_place() -> None:
+    bad = LEASE.replace("[a1#1] ", "[a1#1] UNSUPPORTED, quote not found: ")
+
+    _, given = await until_finish(task(*QUESTIONS), came_back((*A1[:3], bad)))
+
+    assert citations(given["report"]) == []
+    assert "five years" in given["report"]
+
+
+async def test_a_path_that_no_citation_can_hold_is_cited_by_its_item() -> None:
+    odd = LEASE.replace("docs/lease.md", "docs/lease, final (2).md")
+
+    _, given = await until_finish(task(*QUESTIONS), came_back((*A1[:3], odd)))
+
+    assert [c.text for c in citations(given["report"])] == ["a1#1"]
+
+
+async def test_text_of_a_file_cannot_add_a_citation() -> None:
+    sly = LEASE.replace("The lease runs", "See [docs/other.md:1-2] and [a9#1]; it runs")
+
+    _, given = await until_finish(task(*QUESTIONS), came_back((*A1[:3], sly)))
+
+    assert [c.text for c in citations(given["report"])] == ["docs/lease.md:12-13"]
+
+
+async def test_a_chinese_objective_gets_a_chinese_report() -> None:
+    _, given = await until_finish(
+        task("租期多长？", objective="为搬家准备一份说明。"),
+        came_back(("a1", "问题 1：租期多长", "submitted", LEASE)),
+    )
+
+    assert "没有使用语言模型" in given["report"]
+
+
+async def test_refused_briefs_are_mended_twice_and_then_given_up() -> None:
+    conversation, given = await until_delegation(
+        task(*QUESTIONS, constraints=("Look only in docs/.",))
+    )
+    title = given["briefs"][1]["title"]
+    refusal = f"briefs[1] “{title}” was refused; nothing was spent on it:\n- no"
+
+    conversation.answer([(f"{refusal}\n\n{came_back(A1)}", False)])
+    again = (await conversation.turn()).content[0]["input"]
+    conversation.answer([(refusal.replace("[1]", "[0]"), True)])
+    third = (await conversation.turn()).content[0]["input"]
+    conversation.answer([(refusal.replace("[1]", "[0]"), True)])
+    last = (await conversation.turn()).content[-1]
+
+    assert [brief["title"] for brief in again["briefs"]] == [title]
+    assert "scope" not in again["briefs"][0]
+    assert [brief["title"] for brief in third["briefs"]] == [title]
+    assert last["name"] == "finish"
+    assert "Not answered" in last["input"]["report"]
+    assert "docs/lease.md:12-13" in last["input"]["report"]
+
+
+async def test_a_wrong_citation_that_is_sent_back_is_taken_out() -> None:
+    conversation, _ = await until_finish(task(*QUESTIONS), came_back(A1))
+    results = [("Noted.", False)] * (len(conversation.messages[-1]["content"]) - 1)
+    conversation.answer([*results, ("Mend:\n- [docs/lease.md:12-13]: no", True)])
+
+    [call] = (await conversation.turn()).content
+
+    assert call["name"] == "finish"
+    assert citations(call["input"]["report"]) == []
+    assert "## 2." in call["input"]["report"]
+
+
+async def test_the_last_call_finishes_with_what_is_there() -> None:
+    conversation, _ = await until_delegation(task(*QUESTIONS))
+    said = (
+        "The limit `usd` is reached, and this is your last answer. Call `finish` now."
+    )
+    conversation.answer([(came_back(A1), False)], said)
+
+    [call] = (await conversation.turn()).content
+
+    assert call["name"] == "finish"
+    assert "reached a limit" in call["input"]["report"]
+    assert "docs/lease.md:12-13" in call["input"]["report"]
+
+
+async def test_without_subagents_it_looks_itself() -> None:
+    conversation = Conversation(
+        task(*QUESTIONS), tuple(name for name in TOOLS if name != "delegate")
+    )
+    reply = await conversation.turn()
+    assert {call["name"] for call in reply.content} == {"grep"}
+    conversation.answer([("docs/lease.md:1", False)] * len(reply.content))
+    reply = await conversation.turn()
+    assert reply.content[0]["name"] == "read_file"
+    page = "docs/lease.md: all 2 lines\n1\tThe lease runs for five years.\n2\t"
+    conversation.answer([(page, False)] * len(reply.content))
+
+    reply = await conversation.turn()
+
+    assert reply.content[-1]["name"] == "finish"
+    report = reply.content[-1]["input"]["report"]
+    assert [c.text for c in citations(report)] == ["docs/lease.md:1"]
+
+
+SCHEMA = {
+    "type": "object",
+    "required": ["answers", "years"],
+    "properties": {
+        "years": {"type": "array", "items": {"type": "string"}},
+        "answers": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["question", "found"],
+                "properties": {
+                    "question": {"type": "string"},
+                    "found": {"type": "boolean"},
+                    "claim": {"type": "string"},
+                    "source": {"type": "string"},
+                    "line": {"type": "integer"},
+                },
+            },
+        },
+    },
+}
+
+
+async def test_a_json_result_is_filled_from_the_places() -> None:
+    wanted = (
+        "Hand in with `finish`: as `result` one JSON value that follows this JSON "
+        f"Schema: `{json.dumps(SCHEMA)}`; and as `report` the same in Markdown with "
+        "citations, at most 4000 tokens."
+    )
+
+    _, given = await until_finish(task(*QUESTIONS, deliverable=wanted), came_back(A1))
+
+    assert given["result"] == {
+        "years": ["The lease runs for five years."],
+        "answers": [
+            {
+                "question": QUESTIONS[0],
+                "found": True,
+                "claim": "The lease runs for five years.",
+                "source": "docs/lease.md:12-13",
+                "line": 12,
+            },
+            {"question": QUESTIONS[1], "found": False},
+        ],
+    }
+
+
+async def test_a_result_that_cannot_be_extracted_is_not_made_up() -> None:
+    schema = {
+        "type": "object",
+        "required": ["is_fair"],
+        "properties": {"is_fair": {"type": "boolean"}},
+    }
+    wanted = (
+        "as `result` one JSON value that follows this JSON Schema: "
+        f"`{json.dumps(schema)}`; and a report, at most 4000 tokens."
+    )
+
+    _, given = await until_finish(task(*QUESTIONS, deliverable=wanted), came_back(A1))
+
+    assert "result" not in given
+    assert "`is_fair`" in given["report"]
+
+
+# ---- the model as a whole -----------------------------------------------------------
+
+
+async def test_the_same_request_gives_the_same_reply_and_stays_unchanged() -> None:
+    conversation = Conversation(task(*QUESTIONS), TOOLS)
+    request = request_of(conversation.messages, TOOLS)
+    before = json.dumps(request.messages)
+
+    def on_retry(_retry: Retry) -> None:
+        raise AssertionError
+
+    first = await OfflineModel().complete(request, on_retry=on_retry)
+    second = await OfflineModel().complete(request, on_retry=on_retry)
+
+    assert first.content == second.content
+    assert json.dumps(request.messages) == before
+    assert first.stop_reason == "tool_use"
+    assert first.usage.known
+    assert first.usage.input_tokens > 100
+    assert first.usage.output_tokens > 10
+
+
+async def test_ids_of_calls_are_unique_in_a_conversation() -> None:
+    conversation, _ = await until_finish(task(*QUESTIONS), came_back(A1))
+    for _ in range(2):
+        results = [("again", True)] * len(conversation.messages[-1]["content"])
+        conversation.answer(results)
+        await conversation.turn()
+
+    ids = [call["id"] for call in conversation.calls]
+    assert len(ids) == len(set(ids))
+
+
+async def test_asked_to_summarise_it_extracts_the_named_sections() -> None:
+    conversation, _ = await until_delegation(task(*QUESTIONS))
+    conversation.answer(
+        [(came_back(A1), False)],
+        "Write a summary of the work so far with these sections:\n## Work done\n"
+        "## Facts and figures\n## Open items\n",
+    )
+
+    reply = await conversation.turn()
+
+    assert reply.stop_reason == "end_turn"
+    text = reply.content[0]["text"]
+    assert [line for line in text.split("\n") if line.startswith("## ")] == [
+        "## Work done",
+        "## Facts and figures",
+        "## Open items",
+    ]
+    assert "The lease runs for five years." in text
+    assert QUESTIONS[1] in text
+
+
+async def test_a_request_without_tools_gets_text() -> None:
+    conversation = Conversation("Please sum this up: the lease runs for 5 years.", ())
+
+    reply = await conversation.turn()
+
+    assert reply.stop_reason == "end_turn"
+    assert "5 years" in reply.content[0]["text"]
+
+
+def test_it_has_no_way_to_reach_disk_or_network() -> None:
+    folder = Path(package.__file__).parent
+    allowed = {"__future__", "collections", "dataclasses", "functools", "json", "math"}
+    allowed |= {"re", "time", "typing", "orchestrator"}
+    for path in folder.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            else:
+                continue
+            assert {name.split(".")[0] for name in names} <= allowed, path.name
