@@ -28,7 +28,7 @@ __all__ = ["alone", "explore", "look"]
 
 HAND_IN = "submit_findings"
 MAX_QUESTIONS = 8
-MAX_CALLS = 10
+MAX_CALLS = 9
 # Rounds of reading; a later one only for questions that are still open.
 ROUNDS = 2
 MAX_QUOTE_CHARS = 1200
@@ -51,15 +51,22 @@ def explore(conversation: Conversation) -> list[Step]:
         return [(HAND_IN, _mended(handed_in))]
     questions = [Question.of(text) for text in _questions(conversation.first)]
     if not conversation.must_end:
-        step = _next_look(conversation, questions)
+        step = _next_search(conversation, questions)
         if step:
             return step
-    return [(HAND_IN, _findings(conversation, _answers(conversation, questions)))]
+    answers = _answers(conversation, questions)
+    if not conversation.must_end:
+        step = _next_reads(conversation, answers)
+        if step:
+            return step
+    return [(HAND_IN, _findings(conversation, answers))]
 
 
 def look(conversation: Conversation, texts: Sequence[str]) -> list[Step]:
     """Return the next searches or reads for questions, or nothing when looked up."""
-    return _next_look(conversation, [Question.of(text) for text in texts])
+    questions = [Question.of(text) for text in texts]
+    step = _next_search(conversation, questions)
+    return step or _next_reads(conversation, _answers(conversation, questions))
 
 
 def alone(conversation: Conversation, texts: Sequence[str]) -> list[AgentResult]:
@@ -98,24 +105,20 @@ def _questions(first: str) -> list[str]:
 # ---- looking ------------------------------------------------------------------------
 
 
-def _next_look(conversation: Conversation, questions: list[Question]) -> list[Step]:
-    """Return the next searches or reads, or nothing when it is time to hand in."""
+def _next_search(conversation: Conversation, questions: list[Question]) -> list[Step]:
+    """Return the searches that were not made yet."""
     if "grep" not in conversation.tools:
         return _without_search(conversation)
-    planned = plan_of(questions)
-    new = [
+    return [
         ("grep", dict(search.input))
-        for search in planned
+        for search in plan_of(questions)
         if not conversation.has_made("grep", search.input)
     ]
-    if new:
-        return new
-    if "read_file" not in conversation.tools:
-        return []
-    return _next_reads(conversation, _answers(conversation, questions))
 
 
 def _next_reads(conversation: Conversation, answers: list[_Answer]) -> list[Step]:
+    if not {"grep", "read_file"} <= conversation.tools:
+        return []
     done = [call.input for call in conversation.named("read_file")]
     read = {str(given.get("path")) for given in done}
     left = max(MAX_CALLS - len(conversation.calls), 0 if read else 2)

@@ -25,7 +25,7 @@ from orchestrator.models.offline.words import Bag, Concept
 __all__ = ["Candidate", "Search", "Seen", "pages_read", "plan_of", "seen_in"]
 
 # With one question, so many of its concepts are counted one by one.
-COUNTED = 5
+COUNTED = 4
 MAX_LINES = 60
 MAX_FILES = 1000
 PAGE_LINES = 400
