@@ -1,0 +1,215 @@
+"""Whole runs in a temp folder: a workspace, a model that plays a script, the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from orchestrator.api import Orchestrator
+from orchestrator.clock import Clock
+from orchestrator.events import Event
+from orchestrator.messages import Block, text_of
+from orchestrator.models.base import Model, ModelRequest
+from orchestrator.runtime.result import RunResult
+from orchestrator.spec.task import Task
+from orchestrator.store.artifacts import Artifacts
+from orchestrator.store.eventlog import read_events
+from orchestrator.testing import (
+    FakeClock,
+    Script,
+    ScriptedModel,
+    Step,
+    call,
+    conversations,
+)
+
+__all__ = [
+    "OBJECTIVE",
+    "RunBench",
+    "brief",
+    "delegate",
+    "finish",
+    "found",
+    "item",
+    "last_results",
+    "submit",
+]
+
+OBJECTIVE = "Explain how long refunds take, for the customer letter."
+SUMMARY = "The papers say how long it takes, and where."
+
+
+def brief(title: str, **fields: Any) -> dict[str, Any]:
+    """A brief that stands alone; `title` tells the conversations apart."""
+    return {
+        "title": title,
+        "objective": f"Find out how many days a refund takes in the case of {title}, "
+        "for a letter to customers.",
+        "questions": [f"How many days does a refund take for {title}?"],
+        **fields,
+    }
+
+
+def delegate(*briefs: dict[str, Any]) -> Block:
+    """A call that sends these briefs."""
+    return call("delegate", briefs=list(briefs))
+
+
+def finish(report: str, **fields: Any) -> Block:
+    """A call that hands in a report."""
+    return call("finish", report=report, **fields)
+
+
+def item(
+    claim: str, source: str, quote: str, *, confidence: float = 0.8
+) -> dict[str, Any]:
+    """A claim with one piece of evidence."""
+    evidence = [{"source": source, "quote": quote}]
+    return {"claim": claim, "evidence": evidence, "confidence": confidence}
+
+
+def found(
+    *items: dict[str, Any],
+    status: str = "complete",
+    summary: str = SUMMARY,
+    **more: Any,
+) -> dict[str, Any]:
+    """The input of `submit_findings`."""
+    return {"status": status, "summary": summary, "items": list(items), **more}
+
+
+def submit(*items: dict[str, Any], **fields: Any) -> Block:
+    """A call that hands in findings."""
+    return call("submit_findings", **found(*items, **fields))
+
+
+def last_results(request: ModelRequest) -> str:
+    """All that the newest user message says, results and texts."""
+    return text_of(request.messages[-1]["content"])
+
+
+@dataclass
+class RunBench:
+    """A workspace and a runs folder; each run leaves its model and result here."""
+
+    folder: Path
+    files: Mapping[str, str | bytes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.root, self.runs = self.folder / "work", self.folder / "runs"
+        self.root.mkdir(exist_ok=True)
+        for name, content in self.files.items():
+            self.write(name, content)
+
+    def write(self, name: str, content: str | bytes) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    def task(self, **fields: Any) -> Task:
+        given = {
+            "name": "bench",
+            "objective": OBJECTIVE,
+            "workspace": self.root,
+            "model": "offline",
+            "context": (),
+            **fields,
+        }
+        return Task.model_validate(given)
+
+    async def run(
+        self,
+        model: Model,
+        /,
+        *,
+        tools: Sequence[Any] = (),
+        clock: Clock | None = None,
+        **fields: Any,
+    ) -> Ended:
+        """Run a task with `model` behind every agent."""
+        clock = clock or FakeClock()
+        async with Orchestrator(
+            runs_dir=self.runs, model=model, tools=tools, clock=clock
+        ) as here:
+            return Ended(await here.run(self.task(**fields)), model)
+
+    async def play(
+        self,
+        lead: Script,
+        workers: Mapping[str, Script],
+        *,
+        tools: Sequence[Any] = (),
+        clock: Clock | None = None,
+        **fields: Any,
+    ) -> Ended:
+        """Run a task: the lead's script, and one for each brief, by its title."""
+        by_title = {f"# {title}\n": script for title, script in workers.items()}
+        objective = str(fields.get("objective", OBJECTIVE))
+        scripts = {f"# Objective\n\n{objective[:20]}": lead, **by_title}
+        model = ScriptedModel(conversations(scripts))
+        return await self.run(model, tools=tools, clock=clock, **fields)
+
+
+@dataclass
+class Ended:
+    """What a run left."""
+
+    result: RunResult
+    model: Model
+
+    @property
+    def folder(self) -> Path:
+        return self.result.folder
+
+    @property
+    def requests(self) -> list[ModelRequest]:
+        assert isinstance(self.model, ScriptedModel)
+        return self.model.requests
+
+    def events(self, kind: str = "", agent: str | None = None) -> list[Event]:
+        artifacts = Artifacts(self.folder / "artifacts")
+        return [
+            event
+            for event in read_events(self.folder / "events.jsonl", artifacts)
+            if event.kind.startswith(kind) and agent in (None, event.agent)
+        ]
+
+    def results(self, name: str, agent: str = "lead") -> list[str]:
+        """What the calls of one tool brought, as the agent was shown it."""
+        return [
+            text_of(event.data["content"])
+            for event in self.events("tool.ended", agent)
+            if event.data["name"] == name
+        ]
+
+    def text(self, name: str) -> str:
+        return (self.folder / name).read_text(encoding="utf-8")
+
+    def json(self, name: str) -> Any:
+        return orjson.loads((self.folder / name).read_bytes())
+
+    def requests_of(self, agent: str) -> list[ModelRequest]:
+        """The requests of one agent, found by what it started with."""
+        started = self.events("agent.started", agent)[0].data["first"]
+        first = text_of(started)
+        return [
+            each
+            for each in self.requests
+            if text_of(each.messages[0]["content"]) == first
+        ]
+
+    def everything(self) -> Iterator[tuple[str, bytes]]:
+        """Name and content of every file of the run."""
+        for path in sorted(self.folder.rglob("*")):
+            if path.is_file():
+                yield path.relative_to(self.folder).as_posix(), path.read_bytes()
+
+
+def steps(*steps: Step) -> list[Step]:
+    """A list of steps with the type that a script wants."""
+    return list(steps)
