@@ -131,7 +131,8 @@ async def test_each_quote_is_word_for_word_at_its_lines(tmp_path: Path) -> None:
         for evidence in item["evidence"]:
             source = parse_source(evidence["source"])
             text = FILES[source.target]
-            lines = text.split("\n")[source.first - 1 : source.last]  # type: ignore[operator]
+            assert source.first is not None
+            lines = text.split("\n")[source.first - 1 : source.last]
             assert "\n".join(lines) == evidence["quote"]
             assert find_quote(evidence["quote"], text) is not None
 

@@ -13,6 +13,7 @@ from orchestrator.models.offline.words import Bag
 
 __all__ = ["fill", "schema_in"]
 
+Json = Any
 Answers = Sequence[tuple[str, Sequence[Place]]]
 _SCHEMA = re.compile(r"JSON Schema:\s*`(\{.*\})`", re.DOTALL)
 _RESULT = re.compile(r"\bas `result` one JSON value\b")
@@ -69,7 +70,7 @@ def _source(place: Place) -> str:
     return f"{place.path}:{span}"
 
 
-def _value(schema: Mapping[str, Any], name: str, answers: Answers, depth: int) -> Any:  # noqa: ANN401 - any JSON
+def _value(schema: Mapping[str, Any], name: str, answers: Answers, depth: int) -> Json:
     if depth > _MAX_DEPTH:
         raise _CannotFill("the schema is nested too deeply")
     for keyword in ("anyOf", "oneOf"):
@@ -90,7 +91,7 @@ def _value(schema: Mapping[str, Any], name: str, answers: Answers, depth: int) -
 
 def _first_that_fits(
     choices: Sequence[Mapping[str, Any]], name: str, answers: Answers, depth: int
-) -> Any:  # noqa: ANN401 - any JSON
+) -> Json:
     problem = _CannotFill(f"nothing fits `{name[:60]}`")
     for choice in choices:
         try:
@@ -139,7 +140,7 @@ def _array(
     return values
 
 
-def _chosen(choices: Sequence[Any], name: str, answers: Answers) -> Any:  # noqa: ANN401
+def _chosen(choices: Sequence[Any], name: str, answers: Answers) -> Json:
     place = _best(name, answers)
     text = place.claim.lower() if place else ""
     for choice in choices:
@@ -150,7 +151,7 @@ def _chosen(choices: Sequence[Any], name: str, answers: Answers) -> Any:  # noqa
 
 def _scalar(
     schema: Mapping[str, Any], kinds: Sequence[Any], name: str, answers: Answers
-) -> Any:  # noqa: ANN401 - any JSON
+) -> Json:
     key = name.split(" ", 1)[0].lower()
     place = _best(name, answers)
     if "boolean" in kinds:
