@@ -22,7 +22,6 @@ from orchestrator.testing import (
     FakeClock,
     Script,
     ScriptedModel,
-    Step,
     call,
     conversations,
 )
@@ -92,6 +91,12 @@ def last_results(request: ModelRequest) -> str:
     return text_of(request.messages[-1]["content"])
 
 
+def played(lead: Script, workers: Mapping[str, Script]) -> ScriptedModel:
+    """A model that plays the lead, and each worker by the title of its brief."""
+    by_title = {f"# {title}\n": script for title, script in workers.items()}
+    return ScriptedModel(conversations({"# Objective\n": lead, **by_title}))
+
+
 @dataclass
 class RunBench:
     """A workspace and a runs folder; each run leaves its model and result here."""
@@ -148,11 +153,24 @@ class RunBench:
         **fields: Any,
     ) -> Ended:
         """Run a task: the lead's script, and one for each brief, by its title."""
-        by_title = {f"# {title}\n": script for title, script in workers.items()}
-        objective = str(fields.get("objective", OBJECTIVE))
-        scripts = {f"# Objective\n\n{objective[:20]}": lead, **by_title}
-        model = ScriptedModel(conversations(scripts))
+        model = played(lead, workers)
         return await self.run(model, tools=tools, clock=clock, **fields)
+
+    async def resume(
+        self,
+        run: Path,
+        lead: Script,
+        workers: Mapping[str, Script],
+        *,
+        tools: Sequence[Any] = (),
+        clock: Clock | None = None,
+    ) -> Ended:
+        """Go on with a run; the scripts hold what is still to be said."""
+        model = played(lead, workers)
+        async with Orchestrator(
+            runs_dir=self.runs, model=model, tools=tools, clock=clock or FakeClock()
+        ) as here:
+            return Ended(await here.resume(run), model)
 
 
 @dataclass
@@ -208,8 +226,3 @@ class Ended:
         for path in sorted(self.folder.rglob("*")):
             if path.is_file():
                 yield path.relative_to(self.folder).as_posix(), path.read_bytes()
-
-
-def steps(*steps: Step) -> list[Step]:
-    """A list of steps with the type that a script wants."""
-    return list(steps)
