@@ -83,6 +83,7 @@ class ModelError(OrchestratorError):
         message: the service's own words, bounded.
         retry_after_s: seconds the service asked to wait, or None.
         detail: a short code: an error type, a status, a refusal category.
+        begun: the service may have begun to answer, so that the try may be billed.
     """
 
     def __init__(
@@ -91,10 +92,13 @@ class ModelError(OrchestratorError):
         message: str,
         retry_after_s: float | None = None,
         detail: str = "",
+        *,
+        begun: bool = False,
     ) -> None:
         super().__init__(kind, message, retry_after_s, detail)
         self.kind, self.message = kind, message
         self.retry_after_s, self.detail = retry_after_s, detail
+        self.begun = begun
 
     @property
     def is_retryable(self) -> bool:

@@ -214,6 +214,8 @@ class ModelRetried(Payload):
     error: str
     message: str
     wait_s: float
+    begun: bool = False
+    """The service may have begun to answer: the try may be billed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +227,8 @@ class ModelFailed(Payload):
     error: str
     message: str
     detail: str = ""
+    begun: bool = False
+    """The service may have begun to answer: the call may be billed."""
 
 
 @dataclass(frozen=True, slots=True)

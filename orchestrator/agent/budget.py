@@ -1,16 +1,20 @@
 """Money and tokens: reserved before a call, booked after it, never passed.
 
-Budgets form a tree: what an agent reserves, its run reserves too. Each live agent
-holds back enough for one last call, so that nobody ends with empty hands.
+Budgets form a tree: what an agent reserves, its run reserves too. Each agent at work
+holds back enough for one last call, from its first call on, so that nobody ends with
+empty hands.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from orchestrator.errors import LimitReached
+import anyio
 
-__all__ = ["Amount", "Budget", "Reservation"]
+from orchestrator.errors import LimitReached
+from orchestrator.spec.limits import AgentLimits
+
+__all__ = ["NOTHING", "Amount", "Budget", "Reservation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,10 @@ class Amount:
 
     def __sub__(self, other: Amount) -> Amount:
         return Amount(self.usd - other.usd, self.tokens - other.tokens)
+
+    def fits(self, room: Amount) -> bool:
+        """Return whether there is room for this."""
+        return self.usd <= room.usd and self.tokens <= room.tokens
 
 
 NOTHING = Amount()
@@ -46,6 +54,9 @@ class Budget:
         usd: limit in dollars, or None.
         tokens: limit in tokens, or None.
         parent: the budget this one is part of.
+        spent: booked up to now.
+        reserved: set aside for calls that are under way.
+        holds: what each agent keeps back for its last call.
     """
 
     usd: float | None = None
@@ -54,68 +65,150 @@ class Budget:
     spent: Amount = NOTHING
     reserved: Amount = NOTHING
     holds: dict[str, Amount] = field(default_factory=dict)
+    _held: Amount = NOTHING
+    _under_way: int = 0
+    _change: anyio.Event | None = None
 
     def hold(self, owner: str, amount: Amount) -> None:
-        """Keep `amount` back for the last call of `owner`, in place of its old hold."""
-        self.holds[owner] = amount
-        if self.parent:
-            self.parent.hold(owner, amount)
+        """Keep `amount` back for the last call of `owner`, in place of its old hold.
+
+        At most what there is room for: holds that nobody can pay would only keep
+        others from using what is left.
+        """
+        room = self.room(owner)
+        usd, tokens = min(amount.usd, room.usd), min(amount.tokens, room.tokens)
+        self._hold(owner, Amount(max(usd, 0.0), max(tokens, 0)))
 
     def release(self, owner: str) -> None:
         """Give back what was held for `owner`."""
-        self.holds.pop(owner, None)
+        self._held -= self.holds.pop(owner, NOTHING)
+        if not self.holds:
+            self._held = NOTHING  # no dust of adding and taking away
+        self._tell()
         if self.parent:
             self.parent.release(owner)
 
-    def room(self, *, last_of: str = "") -> Amount:
-        """Return what may still be reserved; infinite where there is no limit.
+    def room(self, owner: str, *, when_settled: bool = False) -> Amount:
+        """Return what `owner` may still use, its own hold included.
+
+        It is infinite where there is no limit, and may be below zero.
 
         Args:
-            last_of: the agent whose last call it is for; its hold is not deducted.
+            owner: an agent.
+            when_settled: as if the calls under way had cost nothing.
         """
-        held = sum(
-            (amount for owner, amount in self.holds.items() if owner != last_of),
-            NOTHING,
-        )
-        used = self.spent + self.reserved + held
+        used = self.spent + self._held - self.holds.get(owner, NOTHING)
+        if not when_settled:
+            used += self.reserved
         own = Amount(
             float("inf") if self.usd is None else self.usd - used.usd,
             2**62 if self.tokens is None else self.tokens - used.tokens,
         )
         if self.parent is None:
             return own
-        above = self.parent.room(last_of=last_of)
+        above = self.parent.room(owner, when_settled=when_settled)
         return Amount(min(own.usd, above.usd), min(own.tokens, above.tokens))
 
-    def reserve(self, owner: str, amount: Amount, *, last: bool = False) -> Reservation:
-        """Set `amount` aside for a call of `owner`.
+    def reserve(
+        self, owner: str, amount: Amount, *, keep: Amount = NOTHING
+    ) -> Reservation:
+        """Set `amount` aside for a call of `owner`, and hold `keep` for its last one.
+
+        Args:
+            owner: an agent.
+            amount: the most that the call can use.
+            keep: the most that a last call after this one can use; nothing for the
+                last call itself.
 
         Raises:
-            LimitReached: it does not fit, here or above.
+            LimitReached: both do not fit, here or above; nothing was changed.
         """
-        room = self.room(last_of=owner if last else "")
-        if amount.usd > room.usd or amount.tokens > room.tokens:
-            raise self._reached(by_money=amount.usd > room.usd)
-        self._move(amount)
+        room = self.room(owner)
+        wanted = amount + keep
+        if not wanted.fits(room):
+            raise self._reached(by_money=wanted.usd > room.usd)
+        self._move(amount, 1)
+        self._hold(owner, keep)
         return Reservation(owner, amount)
+
+    def repeat(self, reservation: Reservation) -> None:
+        """Book a try of unknown usage as reserved; the same is set aside again.
+
+        Raises:
+            LimitReached: another try does not fit; nothing was changed.
+        """
+        wanted = reservation.amount + self.holds.get(reservation.owner, NOTHING)
+        room = self.room(reservation.owner)
+        if not wanted.fits(room):
+            raise self._reached(by_money=wanted.usd > room.usd)
+        self.book(reservation.amount)
 
     def settle(self, reservation: Reservation, used: Amount) -> None:
         """Book what a call really used in place of what was reserved for it."""
-        self.reserved -= reservation.amount
-        self.spent += used
-        if self.parent:
-            self.parent.settle(reservation, used)
+        self._move(NOTHING - reservation.amount, -1)
+        self.book(used)
 
     def book(self, used: Amount) -> None:
-        """Book what was used in an earlier life of the run."""
+        """Book what was used, here and above."""
         self.spent += used
+        self._tell()
         if self.parent:
             self.parent.book(used)
 
-    def _move(self, amount: Amount) -> None:
-        self.reserved += amount
+    def may_fit_later(self, owner: str, wanted: Amount) -> bool:
+        """Return whether `wanted` may fit once calls under way are settled."""
+        return wanted.fits(self.room(owner, when_settled=True))
+
+    async def changed(self) -> None:
+        """Wait until a call of the whole tree is settled or an agent has ended."""
+        if self.parent is not None:
+            await self.parent.changed()
+            return
+        if self._change is None:
+            self._change = anyio.Event()
+        await self._change.wait()
+
+    def is_raised(self, reached: LimitReached, limits: AgentLimits) -> bool:
+        """Return whether a limit that was reached is higher, or gone, by now.
+
+        Args:
+            reached: as it was.
+            limits: the agent's own, as they are now.
+        """
+        now: dict[str, float | None] = {
+            "turns": limits.turns,
+            "minutes": limits.minutes,
+            "usd": self._tightest("usd"),
+            "tokens": self._tightest("tokens"),
+        }
+        if reached.limit not in now:
+            return False
+        allowed = now[reached.limit]
+        return allowed is None or allowed > reached.allowed
+
+    def _tightest(self, name: str) -> float | None:
+        own: float | None = getattr(self, name)
+        above = self.parent._tightest(name) if self.parent else None  # noqa: SLF001
+        return min((each for each in (own, above) if each is not None), default=None)
+
+    def _hold(self, owner: str, amount: Amount) -> None:
+        self._held += amount - self.holds.get(owner, NOTHING)
+        self.holds[owner] = amount
         if self.parent:
-            self.parent._move(amount)  # noqa: SLF001 - the same class
+            self.parent._hold(owner, amount)  # noqa: SLF001 - the same class
+
+    def _tell(self) -> None:
+        if self._change is not None:
+            self._change.set()
+            self._change = None
+
+    def _move(self, amount: Amount, calls: int) -> None:
+        self.reserved += amount
+        self._under_way += calls
+        if self._under_way == 0:
+            self.reserved = NOTHING
+        if self.parent:
+            self.parent._move(amount, calls)  # noqa: SLF001 - the same class
 
     def _reached(self, *, by_money: bool) -> LimitReached:
         budget: Budget | None = self

@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestrator.agent.budget import Budget
 from orchestrator.agent.caller import Caller
-from orchestrator.agent.loop import Agent, Words
+from orchestrator.agent.loop import NO_HOOKS, Agent, Hooks, Words
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
 from orchestrator.clock import Clock
@@ -21,7 +21,7 @@ from orchestrator.security.workspace import Workspace
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.eventlog import EventLog
 from orchestrator.tools.base import Clip, Tool, ToolContext
-from orchestrator.tools.executor import CallResult, Executor
+from orchestrator.tools.executor import Executor
 from orchestrator.tools.registry import Registry
 
 __all__ = ["Services", "build_agent", "new_state"]
@@ -72,7 +72,7 @@ def build_agent(
     registry: Registry,
     workspace: Workspace,
     state: AgentState | None = None,
-    after_turn: Callable[[list[CallResult]], list[str]] = lambda _results: [],
+    hooks: Hooks = NO_HOOKS,
 ) -> Agent:
     """Return the agent that `spec` describes, ready to run.
 
@@ -82,13 +82,15 @@ def build_agent(
         registry: the shared tools and those with ports of its own.
         workspace: what it may see.
         state: where an earlier process left it; None for a fresh start.
-        after_turn: texts to add after the results of a step.
+        hooks: what its role adds to the loop.
     """
     if state is None:
         services.log.append(spec.started(), agent=spec.id)
         state = new_state(services, spec)
     limits = spec.limits
-    budget = Budget(limits.usd, limits.tokens, services.budget)
+    budget = Budget(limits.usd, limits.tokens, services.budget, spent=state.spent)
+    if state.reached is not None and budget.is_raised(state.reached, limits):
+        state.go_on(spec.hand_in)
     head = make_head(
         model=spec.model,
         system=spec.system,
@@ -129,7 +131,7 @@ def build_agent(
         words=services.words,
         log=services.log,
         clock=services.clock,
-        after_turn=after_turn,
+        hooks=hooks,
     )
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from orchestrator.agent.budget import Amount, Budget, Reservation
+from orchestrator.agent.budget import NOTHING, Amount, Budget, Reservation
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
 from orchestrator.context.view import Head, View, make_view
@@ -17,7 +16,6 @@ from orchestrator.events import (
     ModelRetried,
 )
 from orchestrator.ids import sha256
-from orchestrator.messages import Block
 from orchestrator.models.base import Model, ModelRequest, Reply, Retry
 from orchestrator.models.pricing import Price
 from orchestrator.store.eventlog import EventLog
@@ -26,10 +24,6 @@ __all__ = ["LAST_OUTPUT_TOKENS", "Caller"]
 
 LAST_OUTPUT_TOKENS = 4096
 MIN_OUTPUT_TOKENS = 1024
-# Errors that come before the model has worked cost nothing.
-_FREE_ERRORS = frozenset(
-    {"rate_limited", "overloaded", "auth", "invalid", "too_long", "quota_exhausted"}
-)
 
 
 @dataclass(slots=True)
@@ -59,30 +53,37 @@ class Caller:
             ModelError: no usable reply; it is in the log.
         """
         state.flush()
-        state.turns += 1
-        output = state.max_output_tokens
-        if last:
-            output = min(output, LAST_OUTPUT_TOKENS)
-        reserved, output = self._reserve(state.transcript.tokens, output, last=last)
-        view = make_view(
-            self.head,
-            state.transcript,
-            max_output_tokens=output,
-            previous_end=state.previous_end,
-        )
-        state.previous_end = len(state.transcript) - 1
-        self._intend(state, view, output, reserved)
-        await self.log.sync()
-        return await self._complete(state, view, output, reserved)
+        reserved, output = await self._reserve(state, last=last)
+        used = NOTHING
+        try:
+            view = make_view(
+                self.head,
+                state.transcript,
+                max_output_tokens=output,
+                previous_end=state.previous_end,
+            )
+            state.turns += 1
+            self._intend(state, view, output, reserved)
+            await self.log.sync()
+            used = reserved.amount  # unknown usage is booked as reserved
+            state.previous_end = len(state.transcript) - 1
+            reply = await self._complete(state, view, output, reserved)
+            if reply.usage.known:
+                used = Amount(self._usd(reply) or 0.0, reply.usage.limited_tokens)
+        except ModelError as error:
+            if not error.begun:
+                used = NOTHING
+            raise
+        finally:
+            self.budget.settle(reserved, used)
+        return reply
 
-    def answered(
-        self, state: AgentState, reply: Reply, content: Sequence[Block], *, kept: bool
-    ) -> None:
+    def answered(self, state: AgentState, reply: Reply, *, kept: bool) -> None:
         """Write the outcome of a call down, and keep its message if `kept`."""
         self.log.append(
             ModelAnswered(
                 turn=state.turns,
-                content=list(content if kept else reply.content),
+                content=reply.content,
                 stop_reason=reply.stop_reason,
                 usage=asdict(reply.usage),
                 usd=self._usd(reply),
@@ -98,10 +99,13 @@ class Caller:
             agent=self.spec.id,
         )
         if kept:
-            state.take_reply(content, reply.usage)
-        self.budget.hold(
-            self.spec.id, self._bound(state.transcript.tokens, LAST_OUTPUT_TOKENS)
-        )
+            state.take_reply(reply.content, reply.usage)
+        self.hold(state, expected_tokens=0)
+
+    def hold(self, state: AgentState, *, expected_tokens: int) -> None:
+        """Keep back what a last call costs once `expected_tokens` have come in."""
+        context = state.transcript.tokens + expected_tokens
+        self.budget.hold(self.spec.id, self._bound(context, LAST_OUTPUT_TOKENS))
 
     def _intend(
         self, state: AgentState, view: View, output: int, reserved: Reservation
@@ -137,35 +141,46 @@ class Caller:
             self.log.append(
                 ModelRetried(turn=state.turns, **asdict(retry)), agent=self.spec.id
             )
+            if retry.begun:
+                self.budget.repeat(reserved)
 
-        used = reserved.amount  # unknown usage is booked as reserved
         try:
-            reply = await self.model.complete(request, on_retry=on_retry)
-            used = Amount(self._usd(reply) or 0.0, reply.usage.limited_tokens)
+            return await self.model.complete(request, on_retry=on_retry)
         except ModelError as error:
-            if error.kind in _FREE_ERRORS:
-                used = Amount()
             self.log.append(
-                ModelFailed(state.turns, error.kind, error.message, error.detail),
+                ModelFailed(
+                    state.turns, error.kind, error.message, error.detail, error.begun
+                ),
                 agent=self.spec.id,
             )
             raise
-        finally:
-            self.budget.settle(reserved, used)
-        return reply
 
-    def _reserve(
-        self, context_tokens: int, output: int, *, last: bool
+    async def _reserve(
+        self, state: AgentState, *, last: bool
     ) -> tuple[Reservation, int]:
-        """Set the price of a call aside, with less output if the whole does not fit."""
+        """Set the price of a call aside; less output if the whole does not fit.
+
+        Where even that does not fit now, but may once the calls of others are
+        settled, it waits for them.
+        """
+        context, owner = state.transcript.tokens, self.spec.id
+        most = state.max_output_tokens
+        outputs = _halves(min(most, LAST_OUTPUT_TOKENS) if last else most)
         while True:
-            amount = self._bound(context_tokens, output)
-            try:
-                return self.budget.reserve(self.spec.id, amount, last=last), output
-            except LimitReached:
-                if output <= MIN_OUTPUT_TOKENS:
-                    raise
-                output = max(output // 2, MIN_OUTPUT_TOKENS)
+            for output in outputs:
+                amount = self._bound(context, output)
+                keep = NOTHING if last else self._last_bound(context, output)
+                try:
+                    return self.budget.reserve(owner, amount, keep=keep), output
+                except LimitReached as error:
+                    reached = error
+            if not self.budget.may_fit_later(owner, amount + keep):
+                raise reached
+            await self.budget.changed()
+
+    def _last_bound(self, context: int, output: int) -> Amount:
+        """Return the most that a last call can use after a call with `output`."""
+        return self._bound(context + output, min(output, LAST_OUTPUT_TOKENS))
 
     def _bound(self, context_tokens: int, output: int) -> Amount:
         usd = self.price.upper_bound(context_tokens, output) if self.price else 0.0
@@ -173,3 +188,11 @@ class Caller:
 
     def _usd(self, reply: Reply) -> float | None:
         return round(self.price.usd(reply.usage), 8) if self.price else None
+
+
+def _halves(output: int) -> list[int]:
+    """Return `output` and what to try after it, down to the least that is of use."""
+    outputs = [output]
+    while outputs[-1] > MIN_OUTPUT_TOKENS:
+        outputs.append(max(outputs[-1] // 2, MIN_OUTPUT_TOKENS))
+    return outputs

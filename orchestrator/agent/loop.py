@@ -1,7 +1,8 @@
 """The loop of one agent: ask, run the calls, ask again, until it hands in.
 
 Order of one turn: limits → view → intent on disk → model → outcome on disk → calls →
-next user message. Every way a turn can end is decided in `stops.py`.
+next user message. Every way a turn can end is decided in `stops.py`. Turns and minutes
+include the last call, like money and tokens.
 """
 
 from __future__ import annotations
@@ -15,17 +16,18 @@ import anyio
 from orchestrator.agent.caller import Caller
 from orchestrator.agent.spec import AgentSpec, Outcome
 from orchestrator.agent.state import AgentState
-from orchestrator.agent.stops import MAX_HAND_INS, Say, judge, usable_content
+from orchestrator.agent.stops import MAX_HAND_INS, Say, Verdict, judge, usable
 from orchestrator.clock import Clock
 from orchestrator.errors import LimitReached, ModelError
 from orchestrator.events import AgentEnded, LimitReachedEvent, TextAdded
 from orchestrator.messages import Block, encode, text_of, tool_calls
 from orchestrator.models.base import Reply
+from orchestrator.models.choose import max_output_tokens
 from orchestrator.store.eventlog import EventLog
 from orchestrator.tools.base import ToolContext
 from orchestrator.tools.executor import CallResult, CallSpec, Executor
 
-__all__ = ["Agent", "Words", "call_problems"]
+__all__ = ["NO_HOOKS", "Agent", "Hooks", "Words", "call_problems", "output_ceiling"]
 
 CUT = (
     "This call was cut by the output limit before it was complete, so it was not run. "
@@ -35,6 +37,8 @@ CUT = (
 BROKEN = "The input of this call is not a JSON object, so it was not run: {text}"
 ONLY_HAND_IN = "Not run: a limit is reached. Only `{tool}` is answered now."
 LAST_CALL_S = 120.0
+LAST_CALL_SHARE = 0.2
+"""Most of an agent's time that is kept for its last call."""
 MAX_OUTPUT_TOKENS = 64_000
 
 
@@ -44,6 +48,24 @@ class Words(Protocol):
     def __call__(self, name: str, **values: str) -> str:
         """Return the prompt `name`, filled."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What the role of an agent adds to its loop.
+
+    Attributes:
+        after_turn: texts to add after the results of a step (reminders).
+        expects: tokens that the results of calls may add while others spend.
+        on_last_call: called before the last call: what it hands in is taken as it is.
+    """
+
+    after_turn: Callable[[list[CallResult]], list[str]] = lambda _results: []
+    expects: Callable[[list[Block]], int] = lambda _calls: 0
+    on_last_call: Callable[[], None] = lambda: None
+
+
+NO_HOOKS = Hooks()
 
 
 @dataclass(slots=True)
@@ -59,7 +81,7 @@ class Agent:
         words: the program's prompts.
         log: the run's log.
         clock: the time.
-        after_turn: text blocks to add to the next user message (reminders).
+        hooks: what its role adds.
     """
 
     spec: AgentSpec
@@ -70,7 +92,7 @@ class Agent:
     words: Words
     log: EventLog
     clock: Clock
-    after_turn: Callable[[list[CallResult]], list[str]] = lambda _results: []
+    hooks: Hooks = NO_HOOKS
 
     async def run(self) -> Outcome:
         """Work until the agent hands in, is stopped by a limit, or fails.
@@ -81,6 +103,7 @@ class Agent:
         Returns:
             The outcome; a failing model is an outcome too.
         """
+        self._hold_back(self.state.transcript.open_calls)
         try:
             outcome = await self._work()
         finally:
@@ -105,40 +128,60 @@ class Agent:
             return self._end("failed", reason=str(error))
 
     def _check_limits(self) -> None:
+        """Raise `LimitReached` where only the last call is left."""
         turns = self.spec.limits.turns
-        if turns is not None and self.state.turns >= turns:
-            raise LimitReached("turns", self.state.turns, turns)
+        if turns is not None and self.state.turns >= turns - 1:
+            raise LimitReached("turns", turns, turns)
         minutes = self.spec.limits.minutes
-        if minutes is not None and self.state.seconds >= minutes * 60:
-            raise LimitReached("minutes", self.state.seconds / 60, minutes)
+        if minutes is not None and self._seconds_left(minutes) <= 0:
+            raise self._out_of_time(minutes)
 
     async def _ask(self) -> Reply:
         """Make one model call, within what is left of the time."""
         minutes = self.spec.limits.minutes
         if minutes is None:
             return await self.caller.ask(self.state)
-        with anyio.move_on_after(minutes * 60 - self.state.seconds):
+        with anyio.move_on_after(self._seconds_left(minutes)):
             return await self.caller.ask(self.state)
-        raise LimitReached("minutes", self.state.seconds / 60, minutes)
+        raise self._out_of_time(minutes)
+
+    def _seconds_left(self, minutes: float) -> float:
+        return minutes * 60 - self._last_call_s - self.state.seconds
+
+    def _out_of_time(self, minutes: float) -> LimitReached:
+        return LimitReached("minutes", self.state.seconds / 60, minutes)
+
+    @property
+    def _last_call_s(self) -> float:
+        """Return the seconds that are kept for the last call."""
+        longest = min(LAST_CALL_S, self.spec.call_s)
+        minutes = self.spec.limits.minutes
+        if minutes is None:
+            return longest
+        return min(longest, minutes * 60 * LAST_CALL_SHARE)
 
     async def _take(self, reply: Reply) -> Outcome | None:
         """Take in a reply: keep it, run its calls, add what is to be said."""
         state = self.state
-        content = usable_content(reply.content, state.transcript.call_ids)
-        verdict, state.streaks = judge(reply, content, state.streaks)
-        self.caller.answered(state, reply, content, kept=verdict.keep)
+        reply = usable(reply, state.transcript.call_ids)
+        verdict, state.streaks = judge(reply, state.streaks)
+        self.caller.answered(state, reply, kept=verdict.keep)
         if verdict.more_output:
-            state.raise_output(MAX_OUTPUT_TOKENS)
-        if verdict.end == "limit":
-            raise LimitReached(verdict.reason, verdict.count, verdict.count)
+            state.raise_output(output_ceiling(self.spec))
         if verdict.end:
-            text = text_of(content)
-            return self._end(verdict.end, text=text, reason=verdict.reason)
+            return self._finish(verdict)
         results: list[CallResult] = []
         if verdict.run:
-            problems = call_problems(reply, content)
-            results = await self._run_calls(tool_calls(content), problems)
+            calls = tool_calls(reply.content)
+            results = await self._run_calls(calls, call_problems(reply))
         return self._after_step(results, verdict.say)
+
+    def _finish(self, verdict: Verdict) -> Outcome:
+        """End as the newest reply demands."""
+        if verdict.end == "limit":
+            raise LimitReached(verdict.reason, verdict.count, verdict.count)
+        text = self._last_words() if verdict.keep else ""
+        return self._end(verdict.end, text=text, reason=verdict.reason)
 
     async def _run_calls(
         self, calls: list[Block], problems: dict[str, str], *, only: str = ""
@@ -147,16 +190,26 @@ class Agent:
         for call in calls:
             problem = problems.get(call["id"], "")
             if only and call["name"] != only:
-                problem = ONLY_HAND_IN.format(tool=only)
+                problem = problem or ONLY_HAND_IN.format(tool=only)
             specs.append(CallSpec(call["id"], call["name"], call["input"], problem))
+        self._hold_back(calls)
         return await self.executor.run(specs, self.context_for, self.spec.allowed)
 
-    def _after_step(self, results: list[CallResult], say: Say) -> Outcome | None:
-        """Put results and the program's words into the next message, or end."""
-        texts = self.after_turn(results)
-        if say:
-            values = {"tool": self.spec.hand_in} if say == "nudge_finish" else {}
-            texts = [*texts, self.words(say, **values)]
+    def _hold_back(self, calls: list[Block]) -> None:
+        """Keep enough for a last call, with what `calls` will add to it."""
+        expected = self.hooks.expects(calls) if calls else 0
+        self.caller.hold(self.state, expected_tokens=expected)
+
+    def _after_step(
+        self, results: list[CallResult], say: Say, *, is_told: bool = False
+    ) -> Outcome | None:
+        """Put results and the program's words into the next message, or end.
+
+        Args:
+            results: of the step, in order of its calls.
+            say: what the reply calls for.
+            is_told: the words of this step are in the log and wait already.
+        """
         hand_ins = [each for each in results if each.name == self.spec.hand_in]
         accepted = next((each for each in hand_ins if each.ends), None)
         if accepted is not None:
@@ -165,11 +218,19 @@ class Agent:
         failed = self.state.streaks.hand_ins + bool(hand_ins)
         self.state.streaks = replace(self.state.streaks, hand_ins=failed)
         if hand_ins and failed >= MAX_HAND_INS:
-            self.state.add(results, [])
             text, reason = self._last_hand_in(), f"{failed} hand-ins were sent back"
+            self.state.add(results, [])
             return self._end("unvalidated", text=text, reason=reason)
+        texts = [] if is_told else self._words_after(results, say)
         self._say(results, texts, "nudge" if say else "reminder")
         return None
+
+    def _words_after(self, results: list[CallResult], say: Say) -> list[str]:
+        texts = self.hooks.after_turn(results)
+        if say:
+            values = {"tool": self.spec.hand_in} if say == "nudge_finish" else {}
+            texts = [*texts, self.words(say, **values)]
+        return texts
 
     def _say(self, results: list[CallResult], texts: list[str], reason: str) -> None:
         for text in texts:
@@ -183,43 +244,88 @@ class Agent:
                 return encode(call["input"]).decode()
         return ""
 
+    def _last_words(self) -> str:
+        """Return the text of the newest message, if it is the model's."""
+        newest = self.state.transcript.messages[-1]
+        return text_of(newest["content"]) if newest["role"] == "assistant" else ""
+
     async def _last_call(self, reached: LimitReached) -> Outcome:
-        """Tell the agent that a limit is reached and let it hand in what it has."""
-        limit, why = reached.limit, str(reached)
-        event = LimitReachedEvent(limit, reached.used, reached.allowed)
-        self.log.append(event, agent=self.spec.id)
-        self._say(
-            [], [self.words("last_call", limit=why, tool=self.spec.hand_in)], "limit"
-        )
-        try:
-            with anyio.fail_after(min(LAST_CALL_S, self.spec.call_s)):
-                reply = await self.caller.ask(self.state, last=True)
-        except (ModelError, LimitReached, TimeoutError) as error:
-            reason = f"{why}; the last call failed: {error}"
-            return self._end("limit", reason=reason, limit=limit)
-        content = usable_content(reply.content, self.state.transcript.call_ids)
-        kept = bool(content) and reply.stop_reason != "refusal"
-        self.caller.answered(self.state, reply, content, kept=kept)
-        calls = tool_calls(content) if kept else []
-        problems = call_problems(reply, content)
-        results = await self._run_calls(calls, problems, only=self.spec.hand_in)
-        self.state.add(results, [])
+        """Tell the agent that a limit is reached and let it hand in what it has.
+
+        Entered again after a crash, it goes on where it was: the limit is told once
+        and the call is made once.
+        """
+        state, why = self.state, str(reached)
+        if state.reached is None:
+            state.reached = reached
+            event = LimitReachedEvent(reached.limit, reached.used, reached.allowed)
+            self.log.append(event, agent=self.spec.id)
+        self.hooks.on_last_call()
+        if not state.last_answered and (failure := await self._ask_last(why)):
+            reason = f"{why}; the last call failed: {failure}"
+            return self._end("limit", reason=reason, limit=reached.limit)
+        text = self._last_words() or self._last_hand_in()
+        results = await self._answer_open(only=self.spec.hand_in)
+        state.add(results, [])
         for each in results:
             if each.ends:
-                return self._end("submitted", value=each.value, reason=why, limit=limit)
-        text = text_of(content) or self._last_hand_in()
-        return self._end("limit", text=text, reason=why, limit=limit)
+                return self._end(
+                    "submitted", value=each.value, reason=why, limit=reached.limit
+                )
+        return self._end("limit", text=text, reason=why, limit=reached.limit)
+
+    async def _ask_last(self, why: str) -> str:
+        """Make the last call and keep its reply; return why it failed, or ""."""
+        state = self.state
+        if state.transcript.open_calls and not state.pending_results:
+            state.add(await self._refuse_open(), [])
+        if not state.last_told:
+            text = self.words("last_call", limit=why, tool=self.spec.hand_in)
+            self._say([], [text], "limit")
+            state.last_told = True
+        try:
+            with anyio.fail_after(self._last_call_s):
+                reply = await self.caller.ask(state, last=True)
+        except TimeoutError:
+            return f"no answer within {self._last_call_s:g} s"
+        except (ModelError, LimitReached) as error:
+            return str(error)
+        reply = usable(reply, state.transcript.call_ids)
+        kept = bool(reply.content) and reply.stop_reason != "refusal"
+        self.caller.answered(state, reply, kept=kept)
+        state.problems = call_problems(reply) if kept else {}
+        state.last_answered = True
+        return ""
 
     async def _reenter(self) -> Outcome | None:
-        """Go on where an earlier process stopped: answer the calls left open."""
+        """Go on where an earlier process stopped: finish the step it was in."""
+        state = self.state
+        if state.reached is not None:
+            raise state.reached
+        if state.ending is not None:
+            return self._finish(state.ending)
+        has_calls = bool(state.transcript.open_calls)
+        if not has_calls and not state.due:
+            return None
+        results = await self._answer_open()
+        is_told = bool(state.pending_texts) and not state.due
+        return self._after_step(results, state.due, is_told=is_told)
+
+    async def _answer_open(self, *, only: str = "") -> list[CallResult]:
+        """Return the results of all open calls, with those the log holds."""
         state = self.state
         calls = state.transcript.open_calls
-        if not calls:
-            return None
         missing = [call for call in calls if call["id"] not in state.done_results]
-        fresh = await self._run_calls(missing, state.problems)
+        fresh = await self._run_calls(missing, state.problems, only=only)
         found = {**state.done_results, **{each.call: each for each in fresh}}
-        return self._after_step([found[call["id"]] for call in calls], "")
+        return [found[call["id"]] for call in calls]
+
+    async def _refuse_open(self) -> list[CallResult]:
+        """Return the results of all open calls; those without one are not run."""
+        why = ONLY_HAND_IN.format(tool=self.spec.hand_in)
+        for call in self.state.transcript.open_calls:
+            self.state.problems[call["id"]] = why
+        return await self._answer_open()
 
     def _end(
         self,
@@ -230,16 +336,19 @@ class Agent:
         reason: str = "",
         limit: str = "",
     ) -> Outcome:
+        self.state.flush()
         return Outcome(kind, value, text, reason, limit, self.state.turns)
 
 
-def call_problems(reply: Reply, content: list[Block]) -> dict[str, str]:
+def output_ceiling(spec: AgentSpec) -> int:
+    """Return how far the bound of a reply may be raised, in tokens."""
+    ceiling = min(MAX_OUTPUT_TOKENS, max_output_tokens(spec.model))
+    return max(ceiling, spec.max_output_tokens)
+
+
+def call_problems(reply: Reply) -> dict[str, str]:
     """Return call id → what it is told, for the calls that must not run."""
-    problems: dict[str, str] = {}
-    for old, new in zip(tool_calls(reply.content), tool_calls(content), strict=True):
-        if old["id"] in reply.cut_calls:
-            problems[new["id"]] = CUT
-        elif old["id"] in reply.broken_calls:
-            text = reply.broken_calls[old["id"]][:200]
-            problems[new["id"]] = BROKEN.format(text=text)
+    problems = dict.fromkeys(reply.cut_calls, CUT)
+    for call, text in reply.broken_calls.items():
+        problems.setdefault(call, BROKEN.format(text=text[:200]))
     return problems

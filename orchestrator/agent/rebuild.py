@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 from orchestrator.agent.build import Services, new_state
-from orchestrator.agent.loop import MAX_OUTPUT_TOKENS, call_problems
+from orchestrator.agent.loop import call_problems, output_ceiling
+from orchestrator.agent.past import seconds_of, spent_in
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
 from orchestrator.agent.stops import judge
+from orchestrator.errors import LimitReached
 from orchestrator.events import (
     AgentStarted,
     Event,
+    FindingsSubmitted,
+    LimitReachedEvent,
     ModelAnswered,
+    ModelFailed,
     ModelRequested,
+    ReportSubmitted,
     TextAdded,
     ToolEnded,
     ToolStarted,
@@ -29,17 +35,26 @@ UNKNOWN = (
     "Interrupted: the program was stopped while this call was at work, and its outcome "
     "is unknown. Check what it did before you make it again."
 )
+LOST = "The record of this result is damaged; make the call again if you need it."
+_HAND_INS = (ReportSubmitted.KIND, FindingsSubmitted.KIND)
 
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """An agent of an earlier process: what it started with, and how far it is."""
+    """An agent of an earlier process: what it started with, and how far it is.
+
+    Attributes:
+        spec: what it started with.
+        state: how far it is.
+        returned: hand-ins that were sent back to it.
+    """
 
     spec: AgentSpec
     state: AgentState
+    returned: int = 0
 
 
-def rebuild(services: Services, agent: str, events: Iterable[Event]) -> Resumed | None:
+def rebuild(services: Services, agent: str, events: Sequence[Event]) -> Resumed | None:
     """Return an agent as its log left it, or None if it has not started.
 
     Replies are judged again, so that streaks and output bound are what they were.
@@ -56,68 +71,119 @@ def rebuild(services: Services, agent: str, events: Iterable[Event]) -> Resumed 
         return None
     spec = AgentSpec.from_event(agent, parse(started, AgentStarted))
     state = new_state(services, spec)
-    _replay(state, mine)
-    return Resumed(spec, state)
+    state.spent = spent_in(mine)
+    state.carried_s = seconds_of(agent, events)
+    replay = _Replay(spec, state)
+    for event in mine:
+        replay.apply(event)
+    replay.close()
+    return Resumed(spec, state, replay.returned)
 
 
-def _replay(state: AgentState, events: Iterable[Event]) -> None:
-    begun: set[str] = set()
-    for event in events:
-        match event.kind:
-            case ModelRequested.KIND:
-                _settle(state)
-                state.flush()
-                state.turns = event.data["turn"]
-                state.previous_end = len(state.transcript) - 1
-            case ModelAnswered.KIND:
-                _answer(state, parse(event, ModelAnswered))
-            case ToolStarted.KIND if event.data["effects"] == "effects":
-                begun.add(event.data["call"])
-            # An accepted hand-in is checked again: its value lives in no log.
-            case ToolEnded.KIND if not event.data.get("ends"):
-                result = _result(parse(event, ToolEnded))
-                state.done_results.setdefault(result.call, result)
-            case TextAdded.KIND:
-                state.pending_texts.append(event.data["text"])
-            case _:
-                pass
-    _leave_open(state, begun)
+@dataclass(slots=True)
+class _Replay:
+    """Follows the events of one agent and brings its state along."""
 
+    spec: AgentSpec
+    state: AgentState
+    returned: int = 0
+    _begun: set[str] = field(default_factory=set)
+    """Calls with effects that were started."""
+    _sent_back: bool = False
+    """A hand-in was sent back, but its agent was not told yet."""
+    _end_before: int | None = None
+    """What `previous_end` was before the request that has no outcome."""
+    _under_way: bool = False
 
-def _answer(state: AgentState, answered: ModelAnswered) -> None:
-    usage = Usage(**answered.usage)
-    reply = Reply(
-        content=answered.content,
-        stop_reason=answered.stop_reason,
-        usage=usage,
-        cut_calls=frozenset(answered.cut_calls),
-        broken_calls=answered.broken_calls,
-        stop_details=answered.stop_details,
-    )
-    verdict, state.streaks = judge(reply, answered.content, state.streaks)
-    if verdict.more_output:
-        state.raise_output(MAX_OUTPUT_TOKENS)
-    state.problems = {}
-    state.done_results = {}
-    if answered.kept:
-        state.take_reply(answered.content, usage)
-        state.problems = call_problems(reply, answered.content)
+    def apply(self, event: Event) -> None:
+        handler = _HANDLERS.get(event.kind)
+        if handler is not None:
+            handler(self, event)
 
+    def close(self) -> None:
+        """Mark what must not run again, and what will be sent again."""
+        state = self.state
+        if self._under_way:
+            # The same request leaves once more, marks included.
+            state.previous_end = self._end_before
+        for call in state.transcript.open_calls:
+            if call["id"] in self._begun and call["id"] not in state.done_results:
+                state.problems[call["id"]] = UNKNOWN
 
-def _settle(state: AgentState) -> None:
-    """Put the results of the last step into the message that was sent."""
-    calls = [call["id"] for call in state.transcript.open_calls]
-    results = [state.done_results[call] for call in calls if call in state.done_results]
-    state.pending_results = results
-    state.done_results = {}
+    def requested(self, event: Event) -> None:
+        state = self.state
+        self._settle()
+        state.flush()
+        state.turns = event.data["turn"]
+        self._end_before, self._under_way = state.previous_end, True
+        state.previous_end = len(state.transcript) - 1
 
+    def failed(self, _event: Event) -> None:
+        self._under_way = False
 
-def _leave_open(state: AgentState, begun: set[str]) -> None:
-    """Mark what must not run again; put finished steps where the loop expects them."""
-    calls = [call["id"] for call in state.transcript.open_calls]
-    for call in calls:
-        if call in begun and call not in state.done_results:
-            state.problems[call] = UNKNOWN
+    def answered(self, event: Event) -> None:
+        state, answered = self.state, parse(event, ModelAnswered)
+        self._settle()
+        state.flush()
+        self._under_way = False
+        reply = Reply(
+            content=answered.content,
+            stop_reason=answered.stop_reason,
+            usage=Usage(**answered.usage),
+            cut_calls=frozenset(answered.cut_calls),
+            broken_calls=answered.broken_calls,
+            stop_details=answered.stop_details,
+        )
+        state.last_answered = state.reached is not None
+        if not state.last_answered:
+            verdict, state.streaks = judge(reply, state.streaks)
+            state.due = verdict.say
+            state.ending = verdict if verdict.end else None
+            if verdict.more_output:
+                state.raise_output(output_ceiling(self.spec))
+        state.problems = {}
+        if answered.kept:
+            state.take_reply(answered.content, reply.usage)
+            state.problems = call_problems(reply)
+
+    def tool_started(self, event: Event) -> None:
+        if event.data["effects"] == "effects":
+            self._begun.add(event.data["call"])
+
+    def tool_ended(self, event: Event) -> None:
+        ended = parse(event, ToolEnded)
+        if ended.name == self.spec.hand_in:
+            self.returned += self._sent_back
+            self._sent_back = False
+        # An accepted hand-in is checked again: its value lives in no log.
+        if not ended.ends:
+            self.state.done_results.setdefault(ended.call, _result(ended))
+
+    def handed_in(self, event: Event) -> None:
+        self._sent_back = not event.data["accepted"]
+
+    def text_added(self, event: Event) -> None:
+        self.state.pending_texts.append(event.data["text"])
+        self.state.due = ""
+        self.state.last_told = self.state.reached is not None
+
+    def limit_reached(self, event: Event) -> None:
+        data = event.data
+        self.state.reached = LimitReached(data["limit"], data["used"], data["allowed"])
+
+    def _settle(self) -> None:
+        """Put the results of the last step into the message that was sent."""
+        state = self.state
+        calls = state.transcript.open_calls
+        results = [
+            state.done_results.get(call["id"]) or _lost(call["id"], call["name"])
+            for call in calls
+        ]
+        state.pending_results = results
+        state.done_results = {}
+        if any(each.name == self.spec.hand_in for each in results):
+            failed = state.streaks.hand_ins + 1
+            state.streaks = replace(state.streaks, hand_ins=failed)
 
 
 def _result(ended: ToolEnded) -> CallResult:
@@ -129,3 +195,19 @@ def _result(ended: ToolEnded) -> CallResult:
         ends=ended.ends,
         tokens=ended.tokens,
     )
+
+
+def _lost(call: str, name: str) -> CallResult:
+    return CallResult(call, name, LOST, is_error=True)
+
+
+_HANDLERS: dict[str, Callable[[_Replay, Event], None]] = {
+    ModelRequested.KIND: _Replay.requested,
+    ModelFailed.KIND: _Replay.failed,
+    ModelAnswered.KIND: _Replay.answered,
+    ToolStarted.KIND: _Replay.tool_started,
+    ToolEnded.KIND: _Replay.tool_ended,
+    TextAdded.KIND: _Replay.text_added,
+    LimitReachedEvent.KIND: _Replay.limit_reached,
+    **dict.fromkeys(_HAND_INS, _Replay.handed_in),
+}

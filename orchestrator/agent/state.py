@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from orchestrator.agent.stops import Streaks
+from orchestrator.agent.budget import NOTHING, Amount
+from orchestrator.agent.stops import Say, Streaks, Verdict
 from orchestrator.clock import Clock
 from orchestrator.context.transcript import Transcript
+from orchestrator.errors import LimitReached
 from orchestrator.messages import Block, text_block, text_of, tool_result
 from orchestrator.models.base import Usage
 from orchestrator.tools.executor import CallResult
 
 __all__ = ["AgentState"]
+
+RAISED = (
+    "Not taken yet: the limit that stopped you has been raised. Go on with the work, "
+    "and hand in again when it is complete."
+)
 
 
 @dataclass(slots=True)
@@ -31,8 +38,15 @@ class AgentState:
         carried_s: seconds at work in earlier processes.
         previous_end: index of the last message of the request before.
         composition: estimated tokens by layer.
+        spent: used in earlier processes.
         done_results: results of open calls that the log already holds, by call id.
         problems: open calls that are not to be run, and what they are told.
+        due: what the newest reply calls for and was not said yet.
+        ending: how the newest reply ends the loop, if an earlier process did not get
+            to end it.
+        reached: the limit that was reached; only the last call is left then.
+        last_told: the model was told of it.
+        last_answered: the last call was answered.
     """
 
     transcript: Transcript
@@ -41,11 +55,17 @@ class AgentState:
     max_output_tokens: int
     turns: int = 0
     carried_s: float = 0.0
+    spent: Amount = NOTHING
     previous_end: int | None = None
     streaks: Streaks = field(default_factory=Streaks)
     composition: dict[str, int] = field(default_factory=dict)
     done_results: dict[str, CallResult] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
+    due: Say = ""
+    ending: Verdict | None = None
+    reached: LimitReached | None = None
+    last_told: bool = False
+    last_answered: bool = False
     pending_results: list[CallResult] = field(default_factory=list)
     pending_texts: list[str] = field(default_factory=list)
     began: float = 0.0
@@ -96,6 +116,19 @@ class AgentState:
     def raise_output(self, ceiling: int) -> None:
         """Double the bound of the next reply, up to `ceiling` tokens."""
         self.max_output_tokens = min(self.max_output_tokens * 2, ceiling)
+
+    def go_on(self, hand_in: str) -> None:
+        """Forget the limit that was reached: it was raised since.
+
+        What was handed in at the end is not taken, so that the work goes on.
+        """
+        self.reached, self.ending = None, None
+        self.last_told = self.last_answered = False
+        self.due = "continue"
+        for call in self.transcript.open_calls:
+            if call["name"] == hand_in:
+                self.problems[call["id"]] = RAISED
+                self.due = ""
 
     def _compose(self, layer: str, tokens: int) -> None:
         self.composition[layer] = self.composition.get(layer, 0) + tokens

@@ -10,10 +10,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from orchestrator.messages import Block, encode, tool_calls
+from orchestrator.messages import Block, encode, text_of, tool_calls
 from orchestrator.models.base import Reply
 
-__all__ = ["Streaks", "Verdict", "judge", "step_key", "usable_content"]
+__all__ = ["Say", "Streaks", "Verdict", "judge", "step_key", "usable"]
 
 MAX_EMPTY = 2
 MAX_UNFINISHED = 2
@@ -30,7 +30,7 @@ Say = Literal["", "nudge_empty", "nudge_finish", "continue", "repeat_warning"]
 
 @dataclass(frozen=True, slots=True)
 class Streaks:
-    """How often in a row something went wrong; each is reset by its opposite."""
+    """How often something went wrong; all but `hand_ins` in a row, until a step."""
 
     empty: int = 0
     unfinished: int = 0
@@ -40,7 +40,7 @@ class Streaks:
     repeats: int = 0
     last_step: str = ""
     hand_ins: int = 0
-    """Hand-ins sent back, in a row; counted by the loop after the step."""
+    """Steps whose hand-in was sent back, in all; counted by the loop after the step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,27 +66,42 @@ class Verdict:
     count: int = 0
 
 
-def usable_content(content: Sequence[Block], used_ids: Collection[str]) -> list[Block]:
-    """Return the blocks of a reply as they may go back to the service.
+def usable(reply: Reply, used_ids: Collection[str]) -> Reply:
+    """Return a reply whose content may go back to the service.
 
     Empty text blocks are left out. A call id that was used before, in the
-    conversation or in this reply, gets a suffix, so that each id occurs once.
+    conversation or in this reply, gets a suffix, so that each id occurs once; the
+    ids of cut and broken calls follow.
     """
     kept: list[Block] = []
     seen = set(used_ids)
-    for block in content:
+    cut: dict[str, str] = {}
+    broken: dict[str, str] = {}
+    for block in reply.content:
         if block.get("type") == "text" and not str(block.get("text", "")).strip():
             continue
-        if block.get("type") == "tool_use":
-            fresh, n = str(block["id"]), 1
-            while fresh in seen:
-                n += 1
-                fresh = f"{block['id']}-{n}"
-            seen.add(fresh)
-            if fresh != block["id"]:
-                block = {**block, "id": fresh}  # noqa: PLW2901 - the block to keep
-        kept.append(block)
-    return kept
+        if block.get("type") != "tool_use":
+            kept.append(block)
+            continue
+        old = str(block["id"])
+        new = _fresh(old, seen)
+        seen.add(new)
+        kept.append(block if new == old else {**block, "id": new})
+        if old in reply.cut_calls:
+            cut[old] = new  # of two with one id, the later one was cut
+        if old in reply.broken_calls:
+            broken[new] = reply.broken_calls[old]
+    return replace(
+        reply, content=kept, cut_calls=frozenset(cut.values()), broken_calls=broken
+    )
+
+
+def _fresh(name: str, seen: Collection[str]) -> str:
+    fresh, n = name, 1
+    while fresh in seen:
+        n += 1
+        fresh = f"{name}-{n}"
+    return fresh
 
 
 def step_key(content: Sequence[Block]) -> str:
@@ -95,24 +110,14 @@ def step_key(content: Sequence[Block]) -> str:
     return encode(calls).decode() if calls else ""
 
 
-def judge(
-    reply: Reply, content: Sequence[Block], was: Streaks
-) -> tuple[Verdict, Streaks]:
-    """Return what to do with a reply, and the streaks after it.
-
-    Args:
-        reply: as it came.
-        content: its usable content.
-        was: the streaks before it.
-    """
+def judge(reply: Reply, was: Streaks) -> tuple[Verdict, Streaks]:
+    """Return what to do with a usable reply, and the streaks after it."""
     if reply.stop_reason == "refusal":
         category = str((reply.stop_details or {}).get("category") or "no category")
         return Verdict(keep=False, end="failed", reason=f"refused: {category}"), was
-    if tool_calls(content):
-        return _with_calls(reply, content, was)
-    text = "\n".join(
-        str(block["text"]) for block in content if block.get("type") == "text"
-    ).strip()
+    if tool_calls(reply.content):
+        return _with_calls(reply, was)
+    text = text_of(reply.content).strip()
     if reply.stop_reason in ("max_tokens", "model_context_window_exceeded"):
         return _cut_text(reply.stop_reason, text, was)
     if text in _PLACEHOLDERS:
@@ -120,10 +125,8 @@ def judge(
     return _paused(was) if reply.stop_reason == "pause_turn" else _unfinished(was)
 
 
-def _with_calls(
-    reply: Reply, content: Sequence[Block], was: Streaks
-) -> tuple[Verdict, Streaks]:
-    key = step_key(content)
+def _with_calls(reply: Reply, was: Streaks) -> tuple[Verdict, Streaks]:
+    key = step_key(reply.content)
     repeats = was.repeats + 1 if key == was.last_step else 1
     cut = was.cut_calls + 1 if reply.cut_calls else 0
     now = Streaks(cut_calls=cut, repeats=repeats, last_step=key, hand_ins=was.hand_ins)

@@ -81,7 +81,7 @@ def run(
     from orchestrator.runtime.run import start  # noqa: PLC0415
     from orchestrator.spec.loader import blame  # noqa: PLC0415
 
-    host = Host.of_process(runs_dir=runs_dir, outage_s=loaded.limits.outage_s)
+    host = Host.of_process(runs_dir=runs_dir)
     try:
         prepared = prepare(
             loaded,

@@ -122,9 +122,16 @@ class AnthropicModel:
             ModelError: no usable reply; whatever came of it is dropped.
         """
         reading = _Reading(request)
+        try:
+            return await self._read(request.body, reading)
+        except ModelError as error:
+            error.begun = reading.may_be_billed
+            raise
+
+    async def _read(self, body: bytes, reading: _Reading) -> Reply:
         with reading.scope:
             try:
-                await self._receive(request.body, reading)
+                await self._receive(body, reading)
             except _FAILURES as error:
                 if not reading.is_complete:
                     raise _classify(error, self._clock.now()) from error
@@ -198,6 +205,10 @@ class _Reading:
     @property
     def is_complete(self) -> bool:
         return self._accumulator.is_complete
+
+    @property
+    def may_be_billed(self) -> bool:
+        return self._accumulator.has_anything or self.scope.cancelled_caught
 
     def feed(self, chunk: bytes) -> None:
         self._take(self._splitter.feed(chunk))

@@ -95,6 +95,8 @@ class Retry:
     error: str
     message: str
     wait_s: float
+    begun: bool = False
+    """The service may have begun to answer: the try may be billed."""
 
 
 OnRetry = Callable[[Retry], None]
@@ -110,7 +112,8 @@ class Model(Protocol):
 
         Args:
             request: what to send.
-            on_retry: told of each failed try before the wait for the next.
+            on_retry: told of each failed try before the wait for the next; what it
+                raises ends the call.
 
         Raises:
             ModelError: no usable reply, retries included.

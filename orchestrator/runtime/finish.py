@@ -68,17 +68,24 @@ class Finisher:
         self._deliverable = deliverable
         self._places = places
         self._returned = returned
+        self._attempts = returned
+
+    def take_as_is(self) -> None:
+        """Send nothing back any more: the lead has no call left to mend it."""
+        self._returned = max(self._returned, MAX_RETURNS)
 
     async def finish(self, report: str, result: Any) -> ToolOutput:  # noqa: ANN401
         """Take in a report, or send it back once with what is wrong."""
         check = check_citations(report, self._places())
-        problems = self._result_problems(result)
+        wrong_result = self._result_problems(result)
+        problems = list(wrong_result)
         if not report.strip():
             problems.append("`report` is empty; write what was asked for")
         back = bool(check.wrong or problems) and self._returned < MAX_RETURNS
+        self._attempts += 1
         self._log.append(
             ReportSubmitted(
-                attempt=self._returned + 1,
+                attempt=self._attempts,
                 accepted=not back,
                 citations=check.total,
                 wrong=check.complaints,
@@ -90,26 +97,15 @@ class Finisher:
         if back:
             self._returned += 1
             return ToolOutput(_sent_back(check, problems), is_error=True)
-        return ToolOutput(
-            "Accepted.", ends=True, value=self._accept(report, result, check, problems)
-        )
-
-    def _accept(
-        self,
-        report: str,
-        result: Any,  # noqa: ANN401
-        check: CitationCheck,
-        problems: list[str],
-    ) -> Report:
-        missing = [f"wrong citation {line}" for line in check.complaints] + problems
-        is_json = self._deliverable.format == "json"
-        return Report(
+        fits = self._deliverable.format == "json" and not wrong_result
+        accepted = Report(
             text=mark_wrong(report, check.wrong),
-            result=result if is_json and not problems else None,
-            missing=missing,
+            result=result if fits else None,
+            missing=[f"wrong citation {line}" for line in check.complaints] + problems,
             citations=check.total,
             wrong=check.complaints,
         )
+        return ToolOutput("Accepted.", ends=True, value=accepted)
 
     def _result_problems(self, result: Any) -> list[str]:  # noqa: ANN401
         if self._deliverable.format != "json":

@@ -26,29 +26,36 @@ def price_for(model: str) -> Price | None:
 
 
 class ModelPool:
-    """One open model per name, for all runs of the process."""
+    """The open models of the process, shared by all its runs.
 
-    def __init__(self, own: Model | None, clock: Clock, outage_s: float) -> None:
+    One that needs an endpoint answers for every id that the endpoint knows, so that
+    there is one, unless tasks differ in how long an outage may last.
+    """
+
+    def __init__(self, own: Model | None, clock: Clock) -> None:
         self._own = own
         self._clock = clock
-        self._outage_s = outage_s
-        self._open: dict[str, Model] = {}
+        self._open: dict[tuple[bool, float], Model] = {}
 
-    def open(self, name: str) -> Model:
-        """Return the model behind `name`, opening it at first use."""
+    def open(self, name: str, *, outage_s: float) -> Model:
+        """Return the model behind `name`, opening it at first use.
+
+        Args:
+            name: bare id, or `offline`.
+            outage_s: longest time its endpoint may be down, in seconds.
+        """
         if self._own is not None:
             return self._own
-        if name not in self._open:
-            self._open[name] = open_model(
-                name, clock=self._clock, outage_s=self._outage_s
-            )
-        return self._open[name]
+        key = (name == OFFLINE, outage_s)
+        if key not in self._open:
+            self._open[key] = open_model(name, clock=self._clock, outage_s=outage_s)
+        return self._open[key]
 
     async def aclose(self) -> None:
-        """Close all models that were opened here."""
-        for model in self._open.values():
+        """Close all models that were opened here; the caller's own is left open."""
+        while self._open:
+            _, model = self._open.popitem()
             await model.aclose()
-        self._open.clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +91,6 @@ class Host:
         model: Model | None = None,
         clock: Clock | None = None,
         tools: tuple[Tool[Any], ...] = (),
-        outage_s: float = 300.0,
     ) -> Host:
         """Return the host that this process's environment describes."""
         settings = Settings.load(os.environ)
@@ -94,7 +100,7 @@ class Host:
             settings=settings,
             env=os.environ,
             clock=clock,
-            pool=ModelPool(model, clock, outage_s),
+            pool=ModelPool(model, clock),
             tools=tools,
             brings_model=model is not None,
         )

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 
 from orchestrator.agent.spec import AgentSpec
-from orchestrator.messages import text_block
+from orchestrator.errors import ToolError
+from orchestrator.messages import Block, text_block
 from orchestrator.models.fields import request_fields
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.spec.context_files import ContextFile
 from orchestrator.spec.first_messages import lead_first_message
 from orchestrator.spec.limits import AgentLimits
 from orchestrator.spec.profiles import allowed_tools
+from orchestrator.tools.arguments import parse_arguments
+from orchestrator.tools.delegate import DelegateArgs
 from orchestrator.tools.executor import CallResult
 from orchestrator.tools.registry import Registry
 
-__all__ = ["LEAD", "OwnReads", "lead_limits", "lead_spec"]
+__all__ = ["LEAD", "OwnReads", "expected_tokens", "lead_limits", "lead_spec"]
 
 LEAD = "lead"
 READS = frozenset({"read_file", "grep", "glob", "list_dir"})
 READS_BEFORE_HINT = 5
+FRAME_TOKENS = 200
+"""What stands around the findings of one subagent."""
 
 
 def lead_spec(
@@ -28,8 +34,17 @@ def lead_spec(
     registry: Registry,
     facts: str,
     context_files: Sequence[ContextFile],
+    extra_tools: Collection[str] = (),
 ) -> AgentSpec:
-    """Return the fresh context of the lead."""
+    """Return the fresh context of the lead.
+
+    Args:
+        prepared: the task and what it names.
+        registry: all tools, with the lead's own ports.
+        facts: about the workspace, appended to the prompt.
+        context_files: in order.
+        extra_tools: names of the caller's own tools, whatever the profile lists.
+    """
     task, profile = prepared.task, prepared.profiles.lead
     model = prepared.models.of_profile(profile.model, lead=True)
     first = lead_first_message(
@@ -41,6 +56,7 @@ def lead_spec(
     )
     limits = lead_limits(prepared)
     names = set(allowed_tools(profile, is_lead=True, available=registry.names))
+    names |= set(extra_tools)
     if not can_delegate(prepared):
         names.discard("delegate")
     output = task.limits.max_output_tokens
@@ -74,6 +90,22 @@ def can_delegate(prepared: Prepared) -> bool:
     """Return whether the task gives the lead any subagents."""
     limits = prepared.task.limits
     return bool(prepared.profiles.subagents and limits.subagents and limits.depth)
+
+
+def expected_tokens(calls: Sequence[Block]) -> int:
+    """Return how many tokens of findings the `delegate` calls of a step may bring.
+
+    They come while the subagents spend, so that the lead must have kept enough.
+    """
+    total = 0
+    for call in calls:
+        if call["name"] != "delegate":
+            continue
+        with suppress(ToolError):  # briefs that will be refused bring nothing
+            args = parse_arguments("delegate", DelegateArgs, call["input"])
+            sizes = (brief.deliverable.max_tokens for brief in args.briefs)
+            total += sum(size + FRAME_TOKENS for size in sizes)
+    return total
 
 
 class OwnReads:

@@ -79,7 +79,7 @@ class Progress:
         self._folder = folder
         self._clock = clock
         self._began = clock.monotonic()
-        self._written = 0.0
+        self._written = float("-inf")
         self._dirty = False
         self._notes: dict[str, Notes] = {"lead": Notes()}
         self._changed: set[str] = set()

@@ -31,9 +31,20 @@ def with_checks(report: str, missing: Sequence[str], notes: Sequence[str]) -> st
 
 
 def mechanical_report(
-    objective: str, findings: Mapping[str, Findings], reason: str
+    objective: str,
+    findings: Mapping[str, Findings],
+    reason: str,
+    *,
+    last_words: str = "",
 ) -> str:
-    """Return a report made from accepted findings alone, where the lead made none."""
+    """Return a report made from accepted findings, where the lead made none.
+
+    Args:
+        objective: of the task.
+        findings: agent id → its accepted findings.
+        reason: why there is no report.
+        last_words: what the lead wrote at the end without handing it in.
+    """
     parts = [
         f"# Findings without a report\n\nThe lead did not hand in a report: {reason}. "
         "What follows is taken from the findings of its subagents as they are.",
@@ -49,4 +60,9 @@ def mechanical_report(
         parts.append("\n".join(lines))
     if not findings:
         parts.append("No findings were handed in.")
+    if last_words.strip():
+        parts.append(
+            f"## Last words of the lead\n\nUnvalidated: none of it was checked.\n\n"
+            f"{last_words.strip()}"
+        )
     return "\n\n".join(parts) + "\n"

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from json import dumps as dump
 
-from orchestrator.agent.budget import Amount
+from orchestrator.agent.past import run_seconds, spent_in
 from orchestrator.agent.rebuild import rebuild
 from orchestrator.errors import SpecError, StoreError
 from orchestrator.events import (
     Event,
-    ReportSubmitted,
     RunEnded,
     RunResumed,
     RunStarted,
@@ -38,14 +37,26 @@ CLOSED = frozenset({"done", "failed"})
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """A run as its log tells it."""
+    """A run as its log tells it.
+
+    Attributes:
+        folder: its folder.
+        prepared: its task and what that names, limits changed as asked for.
+        started: how it began.
+        events: all of its log.
+        overrides: the limits that change.
+    """
 
     folder: RunFolder
     prepared: Prepared
     started: RunStarted
     events: Sequence[Event]
-    seconds: float
-    limits_changed: bool = False
+    overrides: Mapping[str, str]
+
+    @property
+    def last_seq(self) -> int:
+        """Return `seq` of the last event that was read."""
+        return max(event.seq for event in self.events)
 
 
 def reopen(
@@ -66,7 +77,7 @@ def reopen(
     first = next((each for each in events if each.kind == RunStarted.KIND), None)
     if first is None:
         raise StoreError(f"`{folder.events}` does not hold the start of a run")
-    state, seconds = _ended(events)
+    state = _state(events)
     if state in CLOSED:
         raise SpecError(
             f"run `{folder.id}` is {state}; only a run that was stopped, killed or is "
@@ -90,7 +101,7 @@ def reopen(
         task_folder=folder.inputs,
         needs_credentials=not host.brings_model,
     )
-    return Past(folder, prepared, started, events, seconds, bool(changed))
+    return Past(folder, prepared, started, events, changed)
 
 
 async def resume_run(past: Past, host: Host, live: Live | None = None) -> RunResult:
@@ -106,6 +117,8 @@ async def resume_run(past: Past, host: Host, live: Live | None = None) -> RunRes
         artifacts = Artifacts(folder.artifacts)
         log = EventLog.reopen(folder.events, folder.id, artifacts, host.clock)
         try:
+            if log.seq != past.last_seq:  # another process went on in between
+                past = reopen(folder, host, past.overrides)
             session = open_session(
                 past.prepared,
                 host,
@@ -115,13 +128,10 @@ async def resume_run(past: Past, host: Host, live: Live | None = None) -> RunRes
                 past=past.events,
                 on_event=live.on_event,
             )
-            session.progress.carried_s = past.seconds
-            totals = session.progress.totals
-            session.services.budget.book(
-                Amount(totals.usd or 0.0, totals.limited_tokens)
-            )
+            session.progress.carried_s = run_seconds(past.events)
+            session.services.budget.book(spent_in(past.events))
             limits = session.prepared.task.limits.model_dump()
-            new = {**limits, "usd": past.prepared.usd} if past.limits_changed else {}
+            new = {**limits, "usd": past.prepared.usd} if past.overrides else {}
             log.append(RunResumed(versions(), log.seq, new))
             await log.sync()
             dispatcher = Dispatcher(session.crew(), past=past.events)
@@ -130,25 +140,17 @@ async def resume_run(past: Past, host: Host, live: Live | None = None) -> RunRes
                 live,
                 dispatcher=dispatcher,
                 lead=rebuild(session.services, LEAD, past.events),
-                reports_returned=_reports_returned(past.events),
             )
         finally:
             log.close()
 
 
-def _reports_returned(events: Sequence[Event]) -> int:
-    return sum(
-        event.kind == ReportSubmitted.KIND and not event.data["accepted"]
-        for event in events
-    )
-
-
-def _ended(events: Sequence[Event]) -> tuple[str, float]:
-    """Return the state the log ends in, and the seconds at work."""
-    state, seconds = "running", 0.0
+def _state(events: Sequence[Event]) -> str:
+    """Return the state that the log ends in."""
+    state = "running"
     for event in events:
         if event.kind == RunEnded.KIND:
-            state, seconds = event.data["state"], event.data["seconds"]
+            state = event.data["state"]
         elif event.kind == RunResumed.KIND:
             state = "running"
-    return state, seconds
+    return state

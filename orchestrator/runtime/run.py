@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import anyio
+import orjson
+import structlog
 
 from orchestrator.agent.build import build_agent
+from orchestrator.agent.loop import Hooks
 from orchestrator.agent.notes import NotesWriter
 from orchestrator.agent.rebuild import Resumed
 from orchestrator.agent.spec import AgentSpec, Outcome
-from orchestrator.errors import StoreError
+from orchestrator.errors import OrchestratorError, StoreError
 from orchestrator.events import Event, RunEnded, RunStarted
 from orchestrator.ids import run_id
-from orchestrator.messages import encode
+from orchestrator.messages import Message, encode
 from orchestrator.models.choose import window_tokens
 from orchestrator.runtime.citations import KnownPlaces
 from orchestrator.runtime.finish import Finisher, Report
 from orchestrator.runtime.host import Host
-from orchestrator.runtime.lead import LEAD, OwnReads, lead_spec
+from orchestrator.runtime.lead import LEAD, OwnReads, expected_tokens, lead_spec
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.runtime.report import mechanical_report, with_checks
 from orchestrator.runtime.result import BUG, EXIT_CODES, RunResult, State
@@ -32,7 +36,7 @@ from orchestrator.runtime.session import (
     write_inputs,
 )
 from orchestrator.store.artifacts import Artifacts
-from orchestrator.store.disk import write_atomic
+from orchestrator.store.disk import write_atomic, write_derived
 from orchestrator.store.eventlog import EventLog
 from orchestrator.store.layout import check_writable, create
 from orchestrator.store.lock import RunLock
@@ -46,6 +50,8 @@ from orchestrator.tools.registry import Registry
 __all__ = ["Live", "start", "work"]
 
 OnEvent = Callable[[Event], None]
+
+logger = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
@@ -74,20 +80,26 @@ async def start(prepared: Prepared, host: Host, live: Live | None = None) -> Run
     run = run_id(name, host.clock.now(), salt=secrets.token_bytes(8))
     folder = create(host.runs_dir, run)
     salt = secrets.token_bytes(16)
-    with RunLock(folder.lock):
-        log = EventLog.create(
-            folder.events, run, Artifacts(folder.artifacts), host.clock
-        )
-        try:
-            session = open_session(
-                prepared, host, folder, log, salt=salt, on_event=live.on_event
+    has_begun = False
+    try:
+        with RunLock(folder.lock):
+            log = EventLog.create(
+                folder.events, run, Artifacts(folder.artifacts), host.clock
             )
-            write_inputs(session)
-            log.append(_started(session, salt))
-            await log.sync()
-            return await work(session, live)
-        finally:
-            log.close()
+            try:
+                session = open_session(
+                    prepared, host, folder, log, salt=salt, on_event=live.on_event
+                )
+                write_inputs(session)
+                log.append(_started(session, salt))
+                await log.sync()
+                has_begun = True
+                return await work(session, live)
+            finally:
+                log.close()
+    finally:
+        if not has_begun:  # nothing was spent: nothing is left behind
+            shutil.rmtree(folder.path, ignore_errors=True)
 
 
 def _started(session: Session, salt: bytes) -> RunStarted:
@@ -110,7 +122,6 @@ async def work(
     *,
     dispatcher: Dispatcher | None = None,
     lead: Resumed | None = None,
-    reports_returned: int = 0,
 ) -> RunResult:
     """Let the lead work to its end, and write down what came of it.
 
@@ -119,30 +130,28 @@ async def work(
         live: the handle.
         dispatcher: with the subagents of earlier processes, on resume.
         lead: where an earlier process left the lead.
-        reports_returned: how often the report was sent back before.
     """
     dispatcher = dispatcher or Dispatcher(session.crew())
     outcome: Outcome | None = None
     bug = ""
     try:
         with live.scope:
-            outcome = await _lead(session, dispatcher, lead, reports_returned)
+            outcome = await _lead(session, dispatcher, lead)
     except anyio.get_cancelled_exc_class():
         # The caller is being cancelled: record it, then let go.
         await _shielded(session, dispatcher, None, "")
         raise
     except StoreError:
         raise
+    except OrchestratorError as error:
+        outcome = Outcome("failed", reason=str(error))
     except Exception:  # noqa: BLE001 - a fault of ours: it is recorded, then told
         bug = traceback.format_exc()
     return await _shielded(session, dispatcher, outcome, bug)
 
 
 async def _lead(
-    session: Session,
-    dispatcher: Dispatcher,
-    resumed: Resumed | None,
-    reports_returned: int,
+    session: Session, dispatcher: Dispatcher, resumed: Resumed | None
 ) -> Outcome:
     prepared, services = session.prepared, session.services
 
@@ -158,42 +167,53 @@ async def _lead(
         )
 
     notes = session.progress.notes_of(LEAD)
+    finisher = Finisher(
+        session.log,
+        prepared.task.deliverable,
+        places,
+        returned=resumed.returned if resumed else 0,
+    )
     registry = Registry(
         [
             *services.base_tools,
             Delegate(dispatcher),
             UpdateNotes(NotesWriter(LEAD, notes, session.log)),
-            Finish(
-                Finisher(
-                    session.log,
-                    prepared.task.deliverable,
-                    places,
-                    returned=reports_returned,
-                )
-            ),
+            Finish(finisher),
         ]
     )
     spec = _fresh_spec(session, registry)
     if resumed:  # what was sent stays as it was; limits may have been raised
         spec = replace(resumed.spec, limits=spec.limits)
     hint = OwnReads(lambda: services.words("delegate_reminder"))
+    hooks = Hooks(
+        after_turn=hint.after_turn if "delegate" in spec.allowed else _no_texts,
+        expects=expected_tokens,
+        on_last_call=finisher.take_as_is,
+    )
     agent = build_agent(
         services,
         spec,
         registry=registry,
         workspace=session.workspace,
         state=resumed.state if resumed else None,
-        after_turn=hint.after_turn if "delegate" in spec.allowed else _no_texts,
+        hooks=hooks,
     )
     window = window_tokens(spec.model)
     dispatcher.free_tokens = lambda: window - agent.state.transcript.tokens
     try:
         return await agent.run()
     finally:
-        messages = agent.state.transcript.messages
-        folder = session.folder.agent(LEAD)
+        _keep_transcript(session, agent.state.transcript.messages)
+
+
+def _keep_transcript(session: Session, messages: Sequence[Message]) -> None:
+    """Write the lead's conversation down, for readers; resume does not need it."""
+    folder = session.folder.agent(LEAD)
+    try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "transcript.jsonl").write_bytes(as_jsonl(messages))
+        write_derived(folder / "transcript.jsonl", as_jsonl(messages))
+    except (OSError, StoreError) as error:  # how the run ended matters more
+        logger.warning("transcript.lost", agent=LEAD, error=str(error))
 
 
 def _fresh_spec(session: Session, registry: Registry) -> AgentSpec:
@@ -202,6 +222,7 @@ def _fresh_spec(session: Session, registry: Registry) -> AgentSpec:
         registry=registry,
         facts=session.facts,
         context_files=session.context_files,
+        extra_tools=[tool.name for tool in session.host.tools],
     )
 
 
@@ -291,18 +312,28 @@ def _without_report(
     session: Session, dispatcher: Dispatcher, outcome: Outcome, missing: list[str]
 ) -> _Verdict:
     """Return the verdict where the lead handed in nothing."""
-    found = dispatcher.findings
-    if outcome.kind == "unvalidated" and outcome.text.strip():
+    found, words = dispatcher.findings, _words(outcome.text)
+    if outcome.kind == "unvalidated" and words:
         why = f"the report was not handed in and is unvalidated: {outcome.reason}"
         missing = [why, *missing]
-        text = with_checks(outcome.text, missing, dispatcher.remarks())
+        text = with_checks(words, missing, dispatcher.remarks())
         return _Verdict("partial", why, missing, text)
     quota = outcome.reason.startswith("quota_exhausted")
     if outcome.kind == "limit" or quota or found:
         why = f"no report was handed in: {outcome.reason}"
         missing = [why, *missing]
         objective = session.prepared.task.objective
-        text = mechanical_report(objective, found, outcome.reason)
+        text = mechanical_report(objective, found, outcome.reason, last_words=words)
         text = with_checks(text, missing, dispatcher.remarks())
         return _Verdict("partial", why, missing, text)
     return _Verdict("failed", outcome.reason or "the lead said nothing", missing)
+
+
+def _words(text: str) -> str:
+    """Return what the lead wrote; of a hand-in that was refused, its report."""
+    try:
+        given = orjson.loads(text)
+    except ValueError:
+        return text.strip()
+    report = given.get("report") if isinstance(given, dict) else None
+    return report.strip() if isinstance(report, str) else text.strip()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 
 from orchestrator.agent.budget import Budget
 from orchestrator.agent.build import Services
@@ -118,7 +120,7 @@ def open_session(
         log=log,
         artifacts=Artifacts(folder.artifacts),
         clock=host.clock,
-        open_model=host.pool.open,
+        open_model=partial(host.pool.open, outage_s=task.limits.outage_s),
         price_of=host.price,
         budget=Budget(prepared.usd, task.limits.tokens),
         redact=redactor.redact,
@@ -129,7 +131,7 @@ def open_session(
         read_tokens=task.context_policy.read_tokens,
         clip_tokens=task.context_policy.clip_tokens,
     )
-    workspace = Workspace(task.workspace)
+    workspace = Workspace(task.workspace, exclude=_own_folder(task.workspace, folder))
     return Session(
         prepared=redacted(prepared, redactor.redact),
         host=host,
@@ -199,6 +201,18 @@ def versions() -> dict[str, str]:
     }
 
 
+def _own_folder(workspace: Path, folder: RunFolder) -> tuple[str, ...]:
+    """Return the folder of runs, if agents could see it: what others read lies there.
+
+    Where runs lie directly in the workspace, only this run is left out.
+    """
+    run, root = folder.path.resolve(), workspace.resolve()
+    if not run.is_relative_to(root):
+        return ()
+    hidden = run if run.parent == root else run.parent
+    return (f"{hidden.relative_to(root).as_posix()}/",)
+
+
 def _facts(workspace: Workspace) -> list[str]:
     """Return what every agent should know of the workspace: its top level."""
     try:
@@ -208,7 +222,7 @@ def _facts(workspace: Workspace) -> list[str]:
     names = [
         f"{entry.name}/" if entry.is_dir() else entry.name
         for entry in entries
-        if not entry.name.startswith(".")
+        if not entry.name.startswith(".") and workspace.allows(entry.name)
     ]
     shown = ", ".join(f"`{clean_text(name)}`" for name in names[:MAX_TOP_LEVEL])
     more = len(names) - MAX_TOP_LEVEL

@@ -36,6 +36,7 @@ class _Conversation:
         self._calls: list[Block] = []
         self._results: dict[str, Block] = {}
         self._texts: list[Block] = []
+        self._hand_ins: set[str] = set()
 
     def start(self, first: list[Block]) -> None:
         self.messages = [user_message(first)] if first else []
@@ -46,9 +47,15 @@ class _Conversation:
         self.messages.append({"role": "assistant", "content": content})
         self._calls = tool_calls(content)
 
-    def result(self, call: str, block: Block) -> None:
-        # The first outcome on disk is the one that counts.
-        self._results.setdefault(call, block)
+    def result(self, call: str, block: Block, *, ends: bool) -> None:
+        # The first outcome on disk counts, but a hand-in is answered anew on resume.
+        if call in self._results and call not in self._hand_ins:
+            return
+        self._results[call] = block
+        if ends:
+            self._hand_ins.add(call)
+        else:
+            self._hand_ins.discard(call)
 
     def text(self, text: str) -> None:
         self._texts.append(text_block(text))
@@ -95,7 +102,7 @@ def rebuild(events: Iterable[Event], agent: str) -> list[Message]:
             call = str(data.get("call", ""))
             is_error = bool(data.get("is_error"))
             block = tool_result(call, data.get("content", ""), is_error=is_error)
-            conversation.result(call, block)
+            conversation.result(call, block, ends=bool(data.get("ends")))
         elif event.kind == "text.added" and data.get("text"):
             conversation.text(data["text"])
     conversation.close()
