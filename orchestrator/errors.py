@@ -92,10 +92,9 @@ class ModelError(OrchestratorError):
         message: str,
         retry_after_s: float | None = None,
         detail: str = "",
-        *,
         begun: bool = False,
     ) -> None:
-        super().__init__(kind, message, retry_after_s, detail)
+        super().__init__(kind, message, retry_after_s, detail, begun)
         self.kind, self.message = kind, message
         self.retry_after_s, self.detail = retry_after_s, detail
         self.begun = begun
