@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import TaskGroup
+from anyio.from_thread import start_blocking_portal
 
 from orchestrator.batch.local import BatchItem, run_all
 from orchestrator.clock import Clock
@@ -28,6 +29,8 @@ from orchestrator.tools.base import Tool
 __all__ = ["Orchestrator", "run_batch_sync", "run_task"]
 
 DEFAULT_BATCH_CONCURRENCY = 4
+
+T = TypeVar("T")
 
 
 class Orchestrator:
@@ -127,6 +130,9 @@ class Orchestrator:
     ) -> AsyncIterator[BatchItem[Task | Path | str]]:
         """Run many tasks and yield each one's end, in order of completion.
 
+        A task that fails is an item, never the end of the batch. Leaving the loop
+        early cancels the runs at work.
+
         Args:
             tasks: read one at a time, when there is room.
             concurrency: runs at work at the same time, 1 or more.
@@ -161,6 +167,9 @@ class Orchestrator:
 def run_task(task: Task | Path | str, **options: Any) -> RunResult:  # noqa: ANN401 - those of `Orchestrator`
     """Run one task from a script and return what it came to.
 
+    It blocks; in a running event loop (a notebook) too. Async code uses
+    `Orchestrator`.
+
     Args:
         task: a `Task`, or the path of a task file.
         **options: of `Orchestrator`.
@@ -174,7 +183,7 @@ def run_task(task: Task | Path | str, **options: Any) -> RunResult:  # noqa: ANN
         async with Orchestrator(**options) as here:
             return await here.run(task)
 
-    return anyio.run(work)
+    return _run(work)
 
 
 def run_batch_sync(
@@ -197,4 +206,14 @@ def run_batch_sync(
                 item async for item in here.run_batch(tasks, concurrency=concurrency)
             ]
 
-    return anyio.run(partial(work))
+    return _run(work)
+
+
+def _run(work: Callable[[], Awaitable[T]]) -> T:
+    """Run `work` to its end, in a thread where this one has an event loop already."""
+    try:
+        anyio.lowlevel.current_token()
+    except RuntimeError:
+        return anyio.run(work)
+    with start_blocking_portal() as portal:
+        return portal.call(work)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 import anyio
-from anyio.abc import TaskGroup
+from anyio.abc import ObjectSendStream, TaskGroup
 
-from orchestrator.errors import OrchestratorError
 from orchestrator.runtime.result import RunResult
 
 __all__ = ["BatchItem", "run_all"]
@@ -31,10 +30,10 @@ class BatchItem(Generic[T]):
     index: int
     task: T
     result: RunResult | None = None
-    error: OrchestratorError | None = None
+    error: Exception | None = None
 
 
-async def run_all(
+def run_all(
     tasks: Iterable[T],
     run_one: Callable[[T], Awaitable[RunResult]],
     *,
@@ -43,12 +42,14 @@ async def run_all(
 ) -> AsyncIterator[BatchItem[T]]:
     """Yield what became of each task, in order of completion.
 
-    A task is taken from `tasks` when there is room for it. One that fails is an item,
-    never the end of the batch. Ending the iteration early, or cancelling it, cancels
-    the runs at work.
+    A task is taken from `tasks` when there is room for it; as many finished ones may
+    wait for whoever iterates, then no more are begun. One that fails is an item, never
+    the end of the batch. Ending the iteration early, or cancelling it, cancels the
+    runs at work.
 
     Args:
-        tasks: any number; read one at a time.
+        tasks: any number; read one at a time. What it raises, the iteration raises,
+            after what had finished.
         run_one: runs a task.
         concurrency: runs at work at the same time, 1 or more.
         group: where the runs live; it outlives the iteration.
@@ -58,37 +59,59 @@ async def run_all(
     """
     if concurrency < 1:
         raise ValueError(f"`concurrency` must be 1 or more, got {concurrency}")
-    send, receive = anyio.create_memory_object_stream[BatchItem[T]](0)
-    scope = anyio.CancelScope()
-    group.start_soon(_feed, tasks, run_one, concurrency, send, scope)
+    return _iterate(_Feed(tasks, run_one, concurrency), group)
+
+
+@dataclass(slots=True)
+class _Feed(Generic[T]):
+    """Begins runs while there is room, and sends what became of them."""
+
+    tasks: Iterable[T]
+    run_one: Callable[[T], Awaitable[RunResult]]
+    concurrency: int
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    failure: Exception | None = None
+    """Raised by `tasks`."""
+
+    async def run(self, send: ObjectSendStream[BatchItem[T]]) -> None:
+        """Work until all tasks are done, or the scope is cancelled."""
+        room = anyio.Semaphore(self.concurrency)
+        with self.scope:
+            async with send, anyio.create_task_group() as runs:
+                await room.acquire()
+                for index, task in enumerate(self._given()):
+                    runs.start_soon(self._work, index, task, room, send)
+                    await room.acquire()
+
+    def _given(self) -> Iterable[T]:
+        try:
+            yield from self.tasks
+        except Exception as error:  # noqa: BLE001 - the caller's own, and raised there
+            self.failure = error
+
+    async def _work(
+        self,
+        index: int,
+        task: T,
+        room: anyio.Semaphore,
+        send: ObjectSendStream[BatchItem[T]],
+    ) -> None:
+        try:
+            item = BatchItem(index, task, result=await self.run_one(task))
+        except Exception as error:  # noqa: BLE001 - one item's, and told in it
+            item = BatchItem(index, task, error=error)
+        await send.send(item)
+        room.release()
+
+
+async def _iterate(feed: _Feed[T], group: TaskGroup) -> AsyncIterator[BatchItem[T]]:
+    send, receive = anyio.create_memory_object_stream[BatchItem[T]](feed.concurrency)
+    group.start_soon(feed.run, send)
     try:
         async with receive:
             async for item in receive:
                 yield item
     finally:
-        scope.cancel()
-
-
-async def _feed(
-    tasks: Iterable[T],
-    run_one: Callable[[T], Awaitable[RunResult]],
-    concurrency: int,
-    send: anyio.abc.ObjectSendStream[BatchItem[T]],
-    scope: anyio.CancelScope,
-) -> None:
-    room = anyio.Semaphore(concurrency)
-
-    async def work(index: int, task: T) -> None:
-        try:
-            item = BatchItem(index, task, result=await run_one(task))
-        except OrchestratorError as error:
-            item = BatchItem(index, task, error=error)
-        finally:
-            room.release()
-        await send.send(item)
-
-    with scope:
-        async with send, anyio.create_task_group() as runs:
-            for index, task in enumerate(tasks):
-                await room.acquire()
-                runs.start_soon(work, index, task)
+        feed.scope.cancel()
+    if feed.failure is not None:
+        raise feed.failure

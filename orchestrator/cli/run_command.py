@@ -92,8 +92,9 @@ def run(
         )
     except SpecError as error:
         raise (blame(error, task, overrides) if task else error) from error
-    for notice in prepared.notices:
-        _say(notice)
+    if mode != "quiet":
+        for notice in prepared.notices:
+            _say(notice)
 
     async def work(live: Live) -> RunResult:
         try:
@@ -125,8 +126,9 @@ def resume(
 
     host = Host.of_process(runs_dir=runs_dir)
     past = reopen(find_run(runs_dir, run_name), host, overrides_of(settings))
-    for notice in past.prepared.notices:
-        _say(notice)
+    if mode != "quiet":
+        for notice in past.prepared.notices:
+            _say(notice)
 
     async def work(live: Live) -> RunResult:
         try:
@@ -172,17 +174,25 @@ def _show(work: Callable[[Live], Awaitable[RunResult]], mode: Mode | None) -> in
     async def with_signals() -> RunResult:
         with open_view(mode or "auto") as on_event:
             live = Live(on_event=on_event)
+            results: list[RunResult] = []
+            failures: list[Exception] = []
             async with anyio.create_task_group() as group:
                 group.start_soon(_interrupt, live)
-                result = await work(live)
+                try:
+                    results.append(await work(live))
+                except Exception as error:  # noqa: BLE001 - raised again, out of the group
+                    failures.append(error)
                 group.cancel_scope.cancel()
-            return result
+            if failures:
+                raise failures[0]
+            return results[0]
 
     result = anyio.run(with_signals)
     if mode != "json" and result.report:
         print(safe_lines(result.report.rstrip()))
     sys.stdout.flush()
-    _say(f"{result.state}: {result.folder}" + _because(result))
+    if mode != "quiet" or result.state != "done":
+        _say(f"{result.state}: {result.folder}" + _because(result))
     return result.exit_code
 
 
