@@ -10,7 +10,7 @@ import anyio.to_thread
 import orjson
 
 from orchestrator.agent.build import build_agent
-from orchestrator.agent.loop import Agent
+from orchestrator.agent.loop import Agent, Hooks
 from orchestrator.agent.notes import NotesWriter
 from orchestrator.agent.rebuild import Resumed
 from orchestrator.agent.spec import Outcome
@@ -93,6 +93,7 @@ async def run_child(crew: Crew, child: Child) -> SubagentEnded:
         registry=registry,
         workspace=crew.workspace.narrowed(scope.include, scope.exclude),
         state=child.resumed.state if child.resumed else None,
+        hooks=Hooks(on_last_call=collector.take_as_is),
     )
     collector.knows_ref = agent.state.transcript.holds
     try:

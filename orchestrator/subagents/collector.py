@@ -69,6 +69,11 @@ class Collector:
         self._sightings = sightings
         self._max_tokens = max_tokens
         self._returned = list(returned)
+        self._is_last = False
+
+    def take_as_is(self) -> None:
+        """Send nothing back any more: the subagent has no call left to mend it."""
+        self._is_last = True
 
     async def submit(self, findings: Findings) -> ToolOutput:
         """Take the findings in, or send them back with what to mend."""
@@ -80,7 +85,8 @@ class Collector:
                 f"the findings are longer than the {self._max_tokens} tokens of the "
                 "brief: keep what answers the questions, with the shortest quotes"
             )
-        back = bool(problems) and len(self._returned) < MAX_RETURNS
+        can_mend = len(self._returned) < MAX_RETURNS and not self._is_last
+        back = bool(problems) and can_mend
         self._services.log.append(
             FindingsSubmitted(
                 attempt=len(self._returned) + 1,

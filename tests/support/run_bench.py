@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from orchestrator.testing import (
     FakeClock,
     Script,
     ScriptedModel,
+    Step,
     call,
     conversations,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "delegate",
     "finish",
     "found",
+    "in_turn",
     "item",
     "last_results",
     "submit",
@@ -89,6 +91,19 @@ def submit(*items: dict[str, Any], **fields: Any) -> Block:
 def last_results(request: ModelRequest) -> str:
     """All that the newest user message says, results and texts."""
     return text_of(request.messages[-1]["content"])
+
+
+def in_turn(
+    *steps: Step | Callable[[ModelRequest], Step],
+) -> Callable[[ModelRequest], Step]:
+    """A script for one conversation, some of its steps made from the request."""
+    left = iter(steps)
+
+    def play(request: ModelRequest) -> Step:
+        step = next(left)
+        return step(request) if callable(step) else step
+
+    return play
 
 
 def played(lead: Script, workers: Mapping[str, Script]) -> ScriptedModel:
