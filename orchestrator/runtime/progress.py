@@ -27,7 +27,7 @@ from orchestrator.store.notes import AgentRow, Notes, RunHeader
 
 __all__ = ["Progress", "Totals"]
 
-# Kinds after which the files are worth writing at once.
+# Kinds after which the files are worth writing at once; the rest waits a moment.
 _WORTH = frozenset(
     {RunStarted.KIND, SubagentAccepted.KIND, SubagentEnded.KIND, NotesUpdated.KIND}
 )
@@ -84,6 +84,7 @@ class Progress:
         self._notes: dict[str, Notes] = {"lead": Notes()}
         self._changed: set[str] = set()
         self._rows: dict[str, AgentRow] = {}
+        self._begun: set[str] = set()
         self._effects: list[str] = []
         self._started: Event | None = None
         self._ended: dict[str, Any] = {}
@@ -108,8 +109,10 @@ class Progress:
             case RunResumed.KIND:
                 self._limits = {**self._limits, **(data.get("limits") or {})}
                 self._ended = {}
+                self._end_rows(is_over=False)
             case RunEnded.KIND:
-                self._ended = data
+                self._ended = {**data, "at": event.at}
+                self._end_rows(is_over=True)
             case ModelAnswered.KIND:
                 self.totals = self.totals.plus(data)
                 self._count(event.agent, data["usage"])
@@ -155,10 +158,18 @@ class Progress:
         if event.kind == SubagentAccepted.KIND:
             self._rows[data["id"]] = AgentRow(data["id"], data["title"], "waiting", 0)
         elif event.kind == AgentStarted.KIND and event.agent in self._rows:
+            self._begun.add(event.agent)
             self._set(event.agent, state="running")
         elif event.kind == SubagentEnded.KIND and data["id"] in self._rows:
             file = f"agents/{data['id']}/findings.md"
             self._set(data["id"], state=data["status"], findings=file)
+
+    def _end_rows(self, *, is_over: bool) -> None:
+        """Say of subagents that have not ended whether anybody works on them."""
+        for agent, row in self._rows.items():
+            if not row.findings:
+                live = "running" if agent in self._begun else "waiting"
+                self._set(agent, state="not finished" if is_over else live)
 
     def _set(self, agent: str, **changes: Any) -> None:  # noqa: ANN401 - row fields
         self._rows[agent] = replace(self._rows[agent], **changes)
@@ -210,6 +221,7 @@ class Progress:
             "reason": ended.get("reason", ""),
             "missing": ended.get("missing", []),
             "started": started.at,
+            "ended": ended.get("at"),
             "seconds": round(self.seconds, 3),
             "agents": 1 + len(self._rows),
             "totals": asdict(self.totals),

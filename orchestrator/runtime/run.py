@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import secrets
 import shutil
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import anyio
-import orjson
 import structlog
 
 from orchestrator.agent.build import build_agent
@@ -23,22 +21,23 @@ from orchestrator.ids import run_id
 from orchestrator.messages import Message, encode
 from orchestrator.models.choose import window_tokens
 from orchestrator.runtime.citations import KnownPlaces
-from orchestrator.runtime.finish import Finisher, Report
+from orchestrator.runtime.finish import Finisher
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.lead import LEAD, OwnReads, expected_tokens, lead_spec
 from orchestrator.runtime.prepare import Prepared
-from orchestrator.runtime.report import mechanical_report, with_checks
-from orchestrator.runtime.result import BUG, EXIT_CODES, RunResult, State
+from orchestrator.runtime.progress import MIN_INTERVAL_S
+from orchestrator.runtime.result import BUG, EXIT_CODES, RunResult
 from orchestrator.runtime.session import (
     Session,
     open_session,
     versions,
     write_inputs,
 )
+from orchestrator.runtime.verdict import Bug, judged
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.disk import write_atomic, write_derived
 from orchestrator.store.eventlog import EventLog
-from orchestrator.store.layout import check_writable, create
+from orchestrator.store.layout import create
 from orchestrator.store.lock import RunLock
 from orchestrator.store.transcript import as_jsonl
 from orchestrator.subagents.dispatch import Dispatcher
@@ -75,16 +74,13 @@ async def start(prepared: Prepared, host: Host, live: Live | None = None) -> Run
         StoreError: the runs folder cannot be written; nothing was spent.
     """
     live = live or Live()
-    check_writable(host.runs_dir)
-    name = prepared.task.name
-    run = run_id(name, host.clock.now(), salt=secrets.token_bytes(8))
-    folder = create(host.runs_dir, run)
+    folder = create(host.runs_dir, _free_id(prepared.task.name, host))
     salt = secrets.token_bytes(16)
     has_begun = False
     try:
         with RunLock(folder.lock):
             log = EventLog.create(
-                folder.events, run, Artifacts(folder.artifacts), host.clock
+                folder.events, folder.id, Artifacts(folder.artifacts), host.clock
             )
             try:
                 session = open_session(
@@ -100,6 +96,14 @@ async def start(prepared: Prepared, host: Host, live: Live | None = None) -> Run
     finally:
         if not has_begun:  # nothing was spent: nothing is left behind
             shutil.rmtree(folder.path, ignore_errors=True)
+
+
+def _free_id(name: str, host: Host) -> str:
+    """Return the id of a new run; many runs of a batch begin in one second."""
+    while True:
+        run = run_id(name, host.clock.now(), salt=secrets.token_bytes(8))
+        if not (host.runs_dir / run).exists():
+            return run
 
 
 def _started(session: Session, salt: bytes) -> RunStarted:
@@ -132,22 +136,50 @@ async def work(
         lead: where an earlier process left the lead.
     """
     dispatcher = dispatcher or Dispatcher(session.crew())
-    outcome: Outcome | None = None
-    bug = ""
+    ending: Outcome | Bug | None = None
     try:
         with live.scope:
-            outcome = await _lead(session, dispatcher, lead)
+            ending = await _watched(session, dispatcher, lead)
     except anyio.get_cancelled_exc_class():
         # The caller is being cancelled: record it, then let go.
-        await _shielded(session, dispatcher, None, "")
+        await _shielded(session, dispatcher, None)
         raise
-    except StoreError:
-        raise
-    except OrchestratorError as error:
-        outcome = Outcome("failed", reason=str(error))
-    except Exception:  # noqa: BLE001 - a fault of ours: it is recorded, then told
-        bug = traceback.format_exc()
-    return await _shielded(session, dispatcher, outcome, bug)
+    return await _shielded(session, dispatcher, ending)
+
+
+async def _watched(
+    session: Session, dispatcher: Dispatcher, lead: Resumed | None
+) -> Outcome | Bug:
+    """Let the lead work, with the derived files kept true meanwhile.
+
+    Raises:
+        StoreError: the run folder cannot be written.
+    """
+    ending: Outcome | Bug | StoreError
+    async with anyio.create_task_group() as group:
+        group.start_soon(_keep_true, session)
+        try:
+            ending = await _lead(session, dispatcher, lead)
+        except StoreError as error:
+            ending = error
+        except OrchestratorError as error:
+            ending = Outcome("failed", reason=str(error))
+        except Exception as error:  # noqa: BLE001 - ours: it is recorded, then told
+            ending = Bug.of(error, session.services.redact)
+        group.cancel_scope.cancel()
+    if isinstance(ending, StoreError):
+        raise ending
+    return ending
+
+
+async def _keep_true(session: Session) -> None:
+    """Write the derived files again, a moment after something has changed."""
+    while True:
+        await anyio.sleep(MIN_INTERVAL_S)
+        try:
+            session.progress.write()
+        except StoreError as error:  # the log will tell, if the disk is gone
+            logger.warning("progress.lost", error=str(error))
 
 
 async def _lead(
@@ -231,25 +263,28 @@ def _no_texts(_results: object) -> list[str]:
 
 
 async def _shielded(
-    session: Session, dispatcher: Dispatcher, outcome: Outcome | None, bug: str
+    session: Session, dispatcher: Dispatcher, ending: Outcome | Bug | None
 ) -> RunResult:
     """Conclude, whoever cancels meanwhile."""
     results: list[RunResult] = []
     with anyio.CancelScope(shield=True):
-        results.append(await _conclude(session, dispatcher, outcome, bug))
+        results.append(await _conclude(session, dispatcher, ending))
     return results[0]
 
 
 async def _conclude(
-    session: Session, dispatcher: Dispatcher, outcome: Outcome | None, bug: str
+    session: Session, dispatcher: Dispatcher, ending: Outcome | Bug | None
 ) -> RunResult:
     """Write report, result and state; return the result of the run."""
-    verdict = _verdict(session, dispatcher, outcome, bug)
+    verdict = judged(session, dispatcher, ending)
+    bug = ending.trace if isinstance(ending, Bug) else ""
     folder, log = session.folder, session.log
     if verdict.report:
         write_atomic(folder.report, verdict.report.encode())
     if verdict.result is not None:
         write_atomic(folder.result, encode(verdict.result) + b"\n")
+    elif verdict.report:  # none that belongs to an earlier report
+        folder.result.unlink(missing_ok=True)
     exit_code = BUG if bug else EXIT_CODES[verdict.state]
     seconds = session.progress.seconds
     log.append(
@@ -276,64 +311,3 @@ async def _conclude(
         totals=session.progress.totals,
         seconds=seconds,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Verdict:
-    state: State
-    reason: str = ""
-    missing: list[str] = field(default_factory=list)
-    report: str = ""
-    result: object = None
-
-
-def _verdict(
-    session: Session, dispatcher: Dispatcher, outcome: Outcome | None, bug: str
-) -> _Verdict:
-    if bug:
-        last = bug.strip().splitlines()[-1]
-        return _Verdict("failed", f"a fault of the program: {last}")
-    if outcome is None:
-        return _Verdict("interrupted", "stopped; `orchestrate resume` goes on")
-    missing = dispatcher.missing()
-    if outcome.kind == "submitted" and isinstance(outcome.value, Report):
-        report = outcome.value
-        missing = [*report.missing, *missing]
-        if outcome.limit:
-            missing.insert(0, f"the lead was stopped by a limit: {outcome.reason}")
-        text = with_checks(report.text, missing, dispatcher.remarks())
-        state: State = "partial" if missing else "done"
-        reason = missing[0] if missing else ""
-        return _Verdict(state, reason, missing, text, report.result)
-    return _without_report(session, dispatcher, outcome, missing)
-
-
-def _without_report(
-    session: Session, dispatcher: Dispatcher, outcome: Outcome, missing: list[str]
-) -> _Verdict:
-    """Return the verdict where the lead handed in nothing."""
-    found, words = dispatcher.findings, _words(outcome.text)
-    if outcome.kind == "unvalidated" and words:
-        why = f"the report was not handed in and is unvalidated: {outcome.reason}"
-        missing = [why, *missing]
-        text = with_checks(words, missing, dispatcher.remarks())
-        return _Verdict("partial", why, missing, text)
-    quota = outcome.reason.startswith("quota_exhausted")
-    if outcome.kind == "limit" or quota or found:
-        why = f"no report was handed in: {outcome.reason}"
-        missing = [why, *missing]
-        objective = session.prepared.task.objective
-        text = mechanical_report(objective, found, outcome.reason, last_words=words)
-        text = with_checks(text, missing, dispatcher.remarks())
-        return _Verdict("partial", why, missing, text)
-    return _Verdict("failed", outcome.reason or "the lead said nothing", missing)
-
-
-def _words(text: str) -> str:
-    """Return what the lead wrote; of a hand-in that was refused, its report."""
-    try:
-        given = orjson.loads(text)
-    except ValueError:
-        return text.strip()
-    report = given.get("report") if isinstance(given, dict) else None
-    return report.strip() if isinstance(report, str) else text.strip()

@@ -1,0 +1,116 @@
+"""What the end of the lead means for the run: state, report, what is missing."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import orjson
+
+from orchestrator.agent.spec import Outcome
+from orchestrator.messages import clean_text
+from orchestrator.runtime.finish import Report
+from orchestrator.runtime.report import mechanical_report, with_checks
+from orchestrator.runtime.result import State
+from orchestrator.runtime.session import Session
+from orchestrator.subagents.dispatch import Dispatcher
+
+__all__ = ["Bug", "Verdict", "judged"]
+
+MAX_BUG_CHARS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """A fault of this program: what it is in a line, and where it happened."""
+
+    what: str
+    trace: str
+
+    @classmethod
+    def of(cls, error: BaseException, redact: Callable[[str], str]) -> Bug:
+        """Return what is to be told and kept of `error`."""
+        trace = "".join(traceback.format_exception(error))
+        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]
+        said = " ".join(str(error).split())[:MAX_BUG_CHARS]
+        what = f"{type(error).__name__}{said and f': {said}'}"
+        return cls(redact(clean_text(what)), redact(clean_text(trace)))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a run ended.
+
+    Attributes:
+        state: the contract's word.
+        reason: why it is not `done`, in one line.
+        missing: what was asked for and is not there, a line each.
+        report: Markdown, or "" if there is none.
+        result: `finish.result`, where the task asks for JSON.
+    """
+
+    state: State
+    reason: str = ""
+    missing: list[str] = field(default_factory=list)
+    report: str = ""
+    result: object = None
+
+
+def judged(
+    session: Session, dispatcher: Dispatcher, outcome: Outcome | Bug | None
+) -> Verdict:
+    """Return how the run ended.
+
+    Args:
+        session: the live run.
+        dispatcher: its subagents.
+        outcome: of the lead; None if it was stopped.
+    """
+    if isinstance(outcome, Bug):
+        return Verdict("failed", f"a fault of the program: {outcome.what}")
+    if outcome is None:
+        return Verdict("interrupted", "stopped; `orchestrate resume` goes on")
+    missing = dispatcher.missing()
+    if outcome.kind == "submitted" and isinstance(outcome.value, Report):
+        report = outcome.value
+        missing = [*report.missing, *missing]
+        if outcome.limit:
+            missing.insert(0, f"the lead was stopped by a limit: {outcome.reason}")
+        text = with_checks(report.text, missing, dispatcher.remarks())
+        state: State = "partial" if missing else "done"
+        reason = missing[0] if missing else ""
+        return Verdict(state, reason, missing, text, report.result)
+    return _without_report(session, dispatcher, outcome, missing)
+
+
+def _without_report(
+    session: Session, dispatcher: Dispatcher, outcome: Outcome, missing: list[str]
+) -> Verdict:
+    """Return the verdict where the lead handed in nothing."""
+    found, words = dispatcher.findings, _words(outcome.text)
+    if outcome.kind == "unvalidated" and words:
+        why = f"the report was not handed in and is unvalidated: {outcome.reason}"
+        missing = [why, *missing]
+        text = with_checks(words, missing, dispatcher.remarks())
+        return Verdict("partial", why, missing, text)
+    quota = outcome.reason.startswith("quota_exhausted")
+    if outcome.kind == "limit" or quota or found:
+        why = f"no report was handed in: {outcome.reason}"
+        missing = [why, *missing]
+        objective = session.prepared.task.objective
+        text = mechanical_report(objective, found, outcome.reason, last_words=words)
+        text = with_checks(text, missing, dispatcher.remarks())
+        return Verdict("partial", why, missing, text)
+    return Verdict("failed", outcome.reason or "the lead said nothing", missing)
+
+
+def _words(text: str) -> str:
+    """Return what the lead wrote; of a hand-in that was refused, its report."""
+    try:
+        given = orjson.loads(text)
+    except ValueError:
+        return text.strip()
+    report = given.get("report") if isinstance(given, dict) else None
+    return report.strip() if isinstance(report, str) else text.strip()
