@@ -138,7 +138,7 @@ class NoArgs(BaseModel):
 
 
 class Floods:
-    """A tool that prints far too much."""
+    """A tool that prints far too much: eight megabytes, unless it is told less."""
 
     name: ClassVar[str] = "floods"
     description: ClassVar[str] = "Prints eight megabytes."
@@ -146,10 +146,12 @@ class Floods:
     effects: ClassVar[Any] = "reads"
     timeout_s: ClassVar[float] = 5
 
+    def __init__(self, **lines: int) -> None:
+        self.lines = lines
+
     def run(self, args: NoArgs, context: ToolContext) -> str:
-        return (
-            f"first of {context.agent}\n" + "some line of output\n" * 400_000 + "last"
-        )
+        lines = "some line of output\n" * self.lines.get(context.agent, 400_000)
+        return f"first of {context.agent}\n{lines}last"
 
 
 async def test_eight_megabytes_from_a_tool_are_clipped_in_every_agent(
@@ -167,7 +169,7 @@ async def test_eight_megabytes_from_a_tool_are_clipped_in_every_agent(
     ended = await bench.play(
         [call("floods"), delegate(brief("Noise")), finish("It is noise.")],
         {"Noise": opens_the_rest},
-        tools=[Floods()],
+        tools=[Floods(lead=20_000)],
     )
 
     for agent in ("lead", "a1"):
@@ -186,7 +188,7 @@ async def test_first_clipped_results_of_two_subagents_do_not_collide(
     ended = await bench.play(
         [delegate(brief("One"), brief("Two")), finish("It is noise.")],
         {title: [call("floods"), done] for title in ("One", "Two")},
-        tools=[Floods()],
+        tools=[Floods(a1=20_000, a2=20_000)],
     )
 
     refs = {}
