@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, ClassVar
 
 import pytest
-from pydantic import BaseModel
 from run_bench import (
+    Prints,
     RunBench,
     brief,
     delegate,
@@ -24,7 +23,6 @@ from orchestrator.context.tokens import estimate
 from orchestrator.messages import text_of
 from orchestrator.models.base import ModelRequest
 from orchestrator.testing import Step, call, reply
-from orchestrator.tools.base import ToolContext
 
 FACTS = [
     f"Fact {number} of this paper says that limit {number} is {number * 7} days."
@@ -133,25 +131,14 @@ async def test_a_final_text_of_200_kb_arrives_bounded_and_can_be_opened(
     assert (ended.result.state, ended.result.exit_code) == ("partial", 3)
 
 
-class NoArgs(BaseModel):
-    """Arguments of the test tools."""
+def flood(lines: int) -> Prints:
+    """A tool that prints as many lines, the lead less."""
 
+    def make(agent: str) -> str:
+        number = 20_000 if agent == "lead" else lines
+        return f"first of {agent}\n" + "some line of output\n" * number + "last"
 
-class Floods:
-    """A tool that prints far too much: eight megabytes, unless it is told less."""
-
-    name: ClassVar[str] = "floods"
-    description: ClassVar[str] = "Prints eight megabytes."
-    Args: ClassVar[type[BaseModel]] = NoArgs
-    effects: ClassVar[Any] = "reads"
-    timeout_s: ClassVar[float] = 5
-
-    def __init__(self, **lines: int) -> None:
-        self.lines = lines
-
-    def run(self, args: NoArgs, context: ToolContext) -> str:
-        lines = "some line of output\n" * self.lines.get(context.agent, 400_000)
-        return f"first of {context.agent}\n{lines}last"
+    return Prints(make)
 
 
 async def test_eight_megabytes_from_a_tool_are_clipped_in_every_agent(
@@ -160,20 +147,20 @@ async def test_eight_megabytes_from_a_tool_are_clipped_in_every_agent(
     def opens_the_rest(request: ModelRequest) -> Step:
         done = sum(1 for each in request.messages if each["role"] == "assistant")
         if done == 0:
-            return call("floods")
+            return call("prints")
         if done == 1:
             [ref] = set(REF.findall(last_results(request)))
             return [call("read_ref", ref=ref, first_line=400_001, max_lines=2)]
         return submit(status="nothing_found", summary="There is nothing but noise.")
 
     ended = await bench.play(
-        [call("floods"), delegate(brief("Noise")), finish("It is noise.")],
+        [call("prints"), delegate(brief("Noise")), finish("It is noise.")],
         {"Noise": opens_the_rest},
-        tools=[Floods(lead=20_000)],
+        tools=[flood(400_000)],
     )
 
     for agent in ("lead", "a1"):
-        [shown] = ended.results("floods", agent)
+        [shown] = ended.results("prints", agent)
         assert estimate(shown) <= 4000
         assert f"first of {agent}" in shown
         assert "last" in shown
@@ -187,8 +174,8 @@ async def test_first_clipped_results_of_two_subagents_do_not_collide(
     done = submit(status="nothing_found", summary="There is nothing but noise.")
     ended = await bench.play(
         [delegate(brief("One"), brief("Two")), finish("It is noise.")],
-        {title: [call("floods"), done] for title in ("One", "Two")},
-        tools=[Floods(a1=20_000, a2=20_000)],
+        {title: [call("prints"), done] for title in ("One", "Two")},
+        tools=[flood(20_000)],
     )
 
     refs = {}
@@ -196,7 +183,7 @@ async def test_first_clipped_results_of_two_subagents_do_not_collide(
         [event] = [
             event
             for event in ended.events("tool.ended", agent)
-            if event.data["name"] == "floods"
+            if event.data["name"] == "prints"
         ]
         refs[agent] = event.data["artifact"]
         [path] = (ended.folder / "artifacts").glob(f"{refs[agent]}.*")

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import anyio.lowlevel
 import pytest
 from pydantic import BaseModel
-from run_bench import RunBench, brief, delegate, finish, found, item, submit
+from run_bench import NoArgs, RunBench, brief, delegate, finish, found, item, submit
 
 from orchestrator.models.base import ModelRequest
 from orchestrator.testing import Step, call
@@ -121,10 +121,6 @@ async def test_no_walk_through_the_workspace_holds_up_the_others(
     mine = [thread for path, thread in walks if path.startswith(str(bench.root))]
     assert mine
     assert threading.main_thread() not in mine
-
-
-class NoArgs(BaseModel):
-    """Arguments of the test tools."""
 
 
 class Waits:

@@ -9,7 +9,7 @@ import anyio
 import pytest
 from fake_endpoint import Answer, FakeEndpoint, raw, stream, text, tool_use
 from pydantic import BaseModel
-from run_bench import Ended, RunBench, brief, delegate, finish, item, submit
+from run_bench import Ended, NoArgs, RunBench, brief, delegate, finish, item, submit
 
 from orchestrator.cli.main import main
 from orchestrator.errors import StoreError, ToolError
@@ -26,10 +26,6 @@ READ = call("read_file", path="refunds.md")
 WORK: list[Step] = [READ, submit(QUOTE)]
 CASES = ("One", "Two", "Three", "Four", "Five")
 REPORT = "It takes 14 days [a1#1].\n"
-
-
-class NoArgs(BaseModel):
-    """Arguments of the test tools."""
 
 
 class Trap:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import orjson
+from pydantic import BaseModel
 
 from orchestrator.api import Orchestrator
 from orchestrator.clock import Clock
@@ -26,9 +27,12 @@ from orchestrator.testing import (
     call,
     conversations,
 )
+from orchestrator.tools.base import Effects, ToolContext
 
 __all__ = [
     "OBJECTIVE",
+    "NoArgs",
+    "Prints",
     "RunBench",
     "brief",
     "delegate",
@@ -42,6 +46,29 @@ __all__ = [
 
 OBJECTIVE = "Explain how long refunds take, for the customer letter."
 SUMMARY = "The papers say how long it takes, and where."
+
+
+class NoArgs(BaseModel):
+    """Arguments of the test tools."""
+
+
+class Prints:
+    """A tool that prints what a test makes of its agent's id, or raises it."""
+
+    name: ClassVar[str] = "prints"
+    description: ClassVar[str] = "Prints something."
+    Args: ClassVar[type[BaseModel]] = NoArgs
+    effects: ClassVar[Effects] = "reads"
+    timeout_s: ClassVar[float] = 5
+
+    def __init__(self, make: Callable[[str], str | BaseException]) -> None:
+        self.make = make
+
+    def run(self, args: NoArgs, context: ToolContext) -> str:
+        made = self.make(context.agent)
+        if isinstance(made, BaseException):
+            raise made
+        return made
 
 
 def brief(title: str, **fields: Any) -> dict[str, Any]:
