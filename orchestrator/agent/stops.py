@@ -6,6 +6,7 @@ decide, not the stop reason: a reply that holds calls gets them run.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -22,6 +23,8 @@ MAX_PAUSES = 10
 MAX_HAND_INS = 4
 WARN_REPEATS = 3
 MAX_REPEATS = 5
+MAX_NAME_CHARS = 64
+_ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 # What some servers put where a model said nothing.
 _PLACEHOLDERS = frozenset({"", "(empty content)", "(no content)", "(empty)"})
 
@@ -69,9 +72,10 @@ class Verdict:
 def usable(reply: Reply, used_ids: Collection[str]) -> Reply:
     """Return a reply whose content may go back to the service.
 
-    Empty text blocks are left out. A call id that was used before, in the
-    conversation or in this reply, gets a suffix, so that each id occurs once; the
-    ids of cut and broken calls follow.
+    Empty text blocks are left out. Names and ids of calls that the service would
+    refuse are made legal. A call id that was used before, in the conversation or in
+    this reply, gets a suffix, so that each id occurs once; the ids of cut and broken
+    calls follow.
     """
     kept: list[Block] = []
     seen = set(used_ids)
@@ -84,9 +88,10 @@ def usable(reply: Reply, used_ids: Collection[str]) -> Reply:
             kept.append(block)
             continue
         old = str(block["id"])
-        new = _fresh(old, seen)
+        new, name = _fresh(_legal(old), seen), _legal(str(block["name"]))
         seen.add(new)
-        kept.append(block if new == old else {**block, "id": new})
+        is_same = new == old and name == block["name"]
+        kept.append(block if is_same else {**block, "id": new, "name": name})
         if old in reply.cut_calls:
             cut[old] = new  # of two with one id, the later one was cut
         if old in reply.broken_calls:
@@ -94,6 +99,10 @@ def usable(reply: Reply, used_ids: Collection[str]) -> Reply:
     return replace(
         reply, content=kept, cut_calls=frozenset(cut.values()), broken_calls=broken
     )
+
+
+def _legal(name: str) -> str:
+    return _ILLEGAL.sub("_", name)[:MAX_NAME_CHARS] or "_"
 
 
 def _fresh(name: str, seen: Collection[str]) -> str:
