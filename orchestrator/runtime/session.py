@@ -14,7 +14,7 @@ from orchestrator.agent.build import Services
 from orchestrator.context.clipping import clip
 from orchestrator.context.tokens import Estimator
 from orchestrator.events import Event
-from orchestrator.ids import sha256
+from orchestrator.ids import safe_name, sha256
 from orchestrator.messages import clean_text, encode
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.prepare import Prepared
@@ -173,7 +173,7 @@ def write_inputs(session: Session) -> None:
     write_atomic(folder.task, task.encode())
     used = {LEAD_PROFILE, *prepared.profiles.subagents}
     files = {
-        f"agents/{name}.md": path
+        f"agents/{safe_name(name)}.md": path
         for name, path in prepared.found.files.items()
         if name in used
     }
