@@ -110,11 +110,10 @@ class _Replay:
             if call["id"] in self._begun and call["id"] not in state.done_results:
                 state.problems[call["id"]] = UNKNOWN
 
-    def requested(self, event: Event) -> None:
+    def requested(self, _event: Event) -> None:
         state = self.state
         self._settle()
         state.flush()
-        state.turns = event.data["turn"]
         self._end_before, self._under_way = state.previous_end, True
         state.previous_end = len(state.transcript) - 1
 
@@ -126,6 +125,7 @@ class _Replay:
         self._settle()
         state.flush()
         self._under_way = False
+        state.turns = answered.turn  # one without an answer is made again
         reply = Reply(
             content=answered.content,
             stop_reason=answered.stop_reason,
