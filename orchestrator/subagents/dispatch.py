@@ -89,8 +89,8 @@ class Place:
         if ended.status == "failed":
             return "failed: it says that it could not do the work"
         # With a reason, a limit made it hand in.
-        if ended.reason and ended.status == "partial":
-            return f"has partial findings: {ended.reason}"
+        if ended.reason and ended.status != "complete":
+            return f"did not come to its end: {ended.reason}"
         return ""
 
 
@@ -160,7 +160,7 @@ class Dispatcher:
         await services.log.sync()
         mine = [place for place in self.places if place.call == call]
         await self._run_all([place for place in mine if place.ended is None])
-        text = await anyio.to_thread.run_sync(
+        delivered = await anyio.to_thread.run_sync(
             delivery,
             [_delivered(place) for place in mine],
             refused,
@@ -169,10 +169,11 @@ class Dispatcher:
             services.artifacts,
         )
         return ToolOutput(
-            text,
+            delivered.text,
             is_error=bool(refused) and not mine,
             paged=True,
-            limit_tokens=services.count(text) + 1,
+            # It is bounded; clipped once more, claims would be torn apart.
+            limit_tokens=2 * delivered.tokens,
         )
 
     def missing(self) -> list[str]:

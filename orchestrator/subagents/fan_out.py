@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.subagents.render import (
@@ -15,11 +15,19 @@ from orchestrator.subagents.render import (
 )
 from orchestrator.subagents.shortening import cut, share_out
 
-__all__ = ["delivery"]
+__all__ = ["Delivery", "delivery"]
 
 Count = Callable[[str], int]
 
 MIN_SUMMARY_CHARS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """The result of a `delegate` call, and its size in tokens."""
+
+    text: str
+    tokens: int
 
 
 def delivery(
@@ -28,7 +36,7 @@ def delivery(
     total: int,
     count: Count,
     artifacts: Artifacts,
-) -> str:
+) -> Delivery:
     """Return the result of a `delegate` call, its findings within `total` tokens.
 
     Where they are over it, later items become references: their numbers stay, so that
@@ -52,7 +60,8 @@ def delivery(
             each if size <= share else _within(each, share, count, artifacts)
             for each, size, share in zip(delivered, sizes, shares, strict=True)
         ]
-    return delegate_result(delivered, refused)
+    text = delegate_result(delivered, refused)
+    return Delivery(text, count(text))
 
 
 def _within(

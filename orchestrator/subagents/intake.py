@@ -179,7 +179,7 @@ def settle(checked: Checked) -> Settled:
         status = "failed"
     changed = findings.model_copy(update={"items": tuple(items), "status": status})
     notes = [
-        "accepted after it was sent back, with what is wrong still in it: "
+        "taken as it is, with what is wrong still in it: "
         + f"{len(unsupported)} of {len(items)} items unsupported"
     ]
     notes += [problem.text for problem in problems if not problem.item]

@@ -24,6 +24,8 @@ __all__ = [
 
 MAX_TITLE_CHARS = 100
 MAX_REASON_CHARS = 300
+MAX_PROBLEMS = 6
+MAX_PROBLEM_CHARS = 400
 
 _MARKS = re.compile(
     r"<(?=\s*/?\s*(?:findings|subagents|brief|briefs|constraints|objective|program|"
@@ -237,7 +239,12 @@ def _refusal(refused: Refused) -> str:
         f"briefs[{refused.index}] “{_title(refused.title)}” was refused; nothing was "
         "spent on it:"
     )
-    return "\n".join([head, *(f"- {_line(each)}" for each in refused.problems)])
+    problems = refused.problems[:MAX_PROBLEMS]
+    lines = [f"- {_line(each, MAX_PROBLEM_CHARS)}" for each in problems]
+    more = len(refused.problems) - len(problems)
+    if more:
+        lines.append(f"- and {more} more")
+    return "\n".join([head, *lines])
 
 
 def _table(delivered: Sequence[Delivered]) -> Iterator[str]:

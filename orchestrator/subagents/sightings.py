@@ -8,6 +8,9 @@ from orchestrator.events import Event, FileSeen, ToolEnded
 
 __all__ = ["Sightings"]
 
+# Their results are the program's own words: nothing was explored.
+_OWN_WORDS = frozenset({"delegate", "finish", "submit_findings", "update_notes"})
+
 
 class Sightings:
     """The files whose text was shown to an agent; fed by the log, live or on resume.
@@ -17,14 +20,15 @@ class Sightings:
 
     def __init__(self) -> None:
         self.explored: dict[str, int] = defaultdict(int)
-        """Agent id → estimated tokens of everything its tools returned, unclipped."""
+        """Agent id → estimated tokens of all that its reading tools had, unclipped."""
         self._seen: dict[str, dict[str, list[FileSeen]]] = defaultdict(dict)
 
     def apply(self, event: Event) -> None:
         """Take in one event of the log."""
         if event.kind != ToolEnded.KIND:
             return
-        self.explored[event.agent] += event.data["full_tokens"]
+        if event.data["name"] not in _OWN_WORDS:
+            self.explored[event.agent] += event.data["full_tokens"]
         for entry in event.data.get("files") or ():
             seen = entry if isinstance(entry, FileSeen) else FileSeen(**entry)
             versions = self._seen[event.agent].setdefault(seen.path, [])

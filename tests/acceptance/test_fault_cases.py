@@ -492,7 +492,7 @@ async def test_a_dummy_after_refusals_is_marked_and_not_done(bench: RunBench) ->
 
     told, kept = delivered(ended)
     assert kept["status"] == "failed"
-    assert "Note: accepted after it was sent back" in told
+    assert "Note: taken as it is, with what is wrong still in it" in told
     assert "[a1#1] UNSUPPORTED" in told
     assert ended.result.state == "partial"
 

@@ -41,6 +41,7 @@ __all__ = [
     "in_turn",
     "item",
     "last_results",
+    "played",
     "submit",
 ]
 
