@@ -37,6 +37,9 @@ from orchestrator.tools.registry import Registry
 
 __all__ = ["Child", "broken_off", "run_child"]
 
+MAX_FAULT_CHARS = 1000
+MAX_TRACE_CHARS = 20_000
+
 
 @dataclass(frozen=True, slots=True)
 class Child:
@@ -120,14 +123,14 @@ async def broken_off(
         StoreError: the run folder cannot be written.
     """
     redact = crew.services.redact
-    why = redact(clean_text(why))
+    why = redact(clean_text(why))[:MAX_FAULT_CHARS]
     found = partial_from(
         reason=why,
         notes=_notes(crew, child.id),
         files=list(crew.sightings.of(child.id)),
     )
     taken = _Taken(found.model_copy(update={"status": "failed"}))
-    trace = redact(clean_text(trace))
+    trace = redact(clean_text(trace))[-MAX_TRACE_CHARS:]
     return await _deliver(crew, child, taken, "failed", why, trace=trace)
 
 

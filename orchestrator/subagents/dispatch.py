@@ -36,6 +36,7 @@ __all__ = ["Dispatcher", "Place"]
 
 FAILED = frozenset({"failed", "limit", "unvalidated"})
 """Outcomes after which something the lead asked for is not there."""
+MAX_REASON_CHARS = 300
 FAN_OUT_SHARE = 0.25
 """Of the parent's free window: what all findings of one call may take together."""
 
@@ -84,13 +85,14 @@ class Place:
         ended = self.ended
         if ended is None:
             return "failed: it was not finished"
+        reason = " ".join(ended.reason.split())[:MAX_REASON_CHARS]
         if ended.outcome in FAILED:
-            return f"failed: {ended.reason or ended.outcome}"
+            return f"failed: {reason or ended.outcome}"
         if ended.status == "failed":
             return "failed: it says that it could not do the work"
         # With a reason, a limit made it hand in.
-        if ended.reason and ended.status != "complete":
-            return f"did not come to its end: {ended.reason}"
+        if reason and ended.status != "complete":
+            return f"did not come to its end: {reason}"
         return ""
 
 

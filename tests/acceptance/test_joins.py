@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import anyio
@@ -113,3 +114,47 @@ async def test_findings_sent_back_before_are_used_where_nothing_better_comes(
     assert kept["status"] == "partial"
     assert [each.get("unsupported", False) for each in kept["items"]] == [False, True]
     assert ended.result.state == "partial"
+
+
+@pytest.mark.slow
+async def test_a_run_cut_off_after_any_event_comes_to_the_same_end(
+    bench: RunBench,
+) -> None:
+    briefs = [brief("One"), brief("Two"), brief("Three", limits={"turns": 3})]
+
+    def lead(request: ModelRequest) -> Step:
+        steps: list[Step] = [
+            [call("list_dir"), delegate(*briefs)],
+            finish("It takes 90 days [a1#1], [a2#2]."),
+            REPORT,
+        ]
+        return steps[done(request)]
+
+    def worker(request: ModelRequest) -> Step:
+        return [READ, submit(QUOTE, FALSE), submit(QUOTE)][done(request)]
+
+    def late(request: ModelRequest) -> Step:
+        # The third of them is its last call.
+        return [READ, call("list_dir"), submit(QUOTE)][done(request)]
+
+    workers = {"One": worker, "Two": worker, "Three": late}
+    whole = await bench.play(lead, workers)
+    assert whole.result.state == "done"
+    lines = whole.text("events.jsonl").splitlines(keepends=True)
+    answered = [b"model.answered" in line.encode() for line in lines]
+    starts = next(n for n, line in enumerate(lines) if "run.started" in line) + 1
+
+    for cut in range(starts, len(lines) - 1):
+        folder = bench.runs / f"{whole.result.id}-{cut}"
+        shutil.copytree(whole.folder, folder)
+        text = "".join(lines[:cut]).replace(whole.result.id, folder.name)
+        (folder / "events.jsonl").write_text(text)
+        ended = await bench.resume(folder, lead, workers)
+
+        assert ended.result.state == "done", lines[cut - 1]
+        assert len(ended.requests) == sum(answered) - sum(answered[:cut]), cut
+        assert ended.text("report.md") == whole.text("report.md")
+        for agent in ("a1", "a2", "a3"):
+            name = f"agents/{agent}/findings.json"
+            assert ended.json(name) == whole.json(name)
+        assert ended.results("delegate") == whole.results("delegate")
