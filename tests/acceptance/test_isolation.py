@@ -18,11 +18,22 @@ from explore_policy import (
     marker,
 )
 from fake_endpoint import FakeEndpoint
-from run_bench import OBJECTIVE, Ended, RunBench, brief, delegate, finish, item, submit
+from run_bench import (
+    OBJECTIVE,
+    Ended,
+    RunBench,
+    brief,
+    delegate,
+    finish,
+    in_turn,
+    item,
+    submit,
+)
 
 from orchestrator.clock import SystemClock
 from orchestrator.messages import encode, text_of, tool_calls
 from orchestrator.models.anthropic import AnthropicModel
+from orchestrator.models.base import ModelRequest
 from orchestrator.models.retry import Retrying
 from orchestrator.testing import Step, call
 
@@ -229,3 +240,39 @@ async def test_a_scope_holds_for_every_tool(tmp_path: Path) -> None:
     said = b"".join(request.body for request in ended.requests_of("a1"))
     assert b"canary-out" not in said
     assert b"b.md" not in said.replace(b"out/b.md", b"")
+
+
+async def test_what_a_subagent_saw_cannot_be_read_from_the_runs_folder(
+    tmp_path: Path,
+) -> None:
+    bench = RunBench(tmp_path, {"a.md": "canary-in-the-paper is all there is.\n"})
+    bench.runs = bench.root / "runs"
+
+    def peeks(request: ModelRequest) -> Step:
+        [folder] = bench.runs.iterdir()
+        name = folder.relative_to(bench.root)
+        paths = ["agents/a1/transcript.jsonl", "events.jsonl", "agents/a1/brief.md"]
+        return [
+            *(call("read_file", path=f"{name}/{path}") for path in paths),
+            call("grep", pattern="canary", path=str(name)),
+            call("grep", pattern="canary", path="runs", output="files"),
+            call("glob", pattern="**/*.jsonl", path="runs"),
+            call("list_dir", path=str(name)),
+        ]
+
+    ended = await bench.play(
+        in_turn(delegate(brief("Papers")), peeks, finish("Nothing is known.")),
+        {
+            "Papers": [
+                call("read_file", path="a.md"),
+                submit(status="nothing_found", summary="There is nothing to say."),
+            ]
+        },
+    )
+
+    lead = b"".join(request.body for request in ended.requests_of("lead"))
+    assert b"canary-in" not in lead
+    assert b"You answer the questions of one brief" not in lead
+    for told in ended.results("read_file"):
+        assert "canary" not in told
+    assert ended.result.state == "done"
