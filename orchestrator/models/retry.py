@@ -76,9 +76,7 @@ class Retrying:
                     raise
                 # The last try is made at the end of the time, not before it.
                 wait_s = min(wait_s, left_s)
-                on_retry(
-                    Retry(attempt, error.kind, error.message, wait_s, error.begun)
-                )
+                on_retry(Retry(attempt, error.kind, error.message, wait_s, error.begun))
             await self._clock.sleep(wait_s)
 
     def _wait_s(self, error: ModelError, attempt: int) -> float:
