@@ -238,7 +238,8 @@ async def test_a_last_hand_in_with_a_false_quote_keeps_what_is_right(
     [told] = ended.results("delegate")
     assert "[a1#1] The limit number 3 is 21 days." in told
     assert "[a1#2] UNSUPPORTED" in told
-    assert ended.json("agents/a1/findings.json")["status"] == "partial"
+    kept = ended.json("agents/a1/findings.json")
+    assert (kept["status"], kept["outcome"]) == ("partial", "submitted")
     assert ended.result.state == "partial"
 
 

@@ -87,7 +87,10 @@ async def test_two_calls_of_one_step_share_the_room(bench: RunBench) -> None:
 
 
 async def test_twins_in_two_calls_of_one_step_are_seen(bench: RunBench) -> None:
-    twin = delegate(brief("Twin"))
+    # A check that takes its time, so that the second call comes in the midst of it.
+    for number in range(300):
+        bench.write(f"papers/{number}.md", "Some text.\n")
+    twin = delegate(brief("Twin", scope={"include": ["refunds.md", "**/299.md"]}))
     ended = await bench.play([[twin, twin], REPORT], {"Twin": [READ, submit(QUOTE)]})
 
     assert len(ended.events("subagent.accepted")) == 1
