@@ -12,6 +12,27 @@ costs nothing.
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # what type checkers see; `_HOMES` is what happens
+    from orchestrator.api import Orchestrator, run_batch_sync, run_task
+    from orchestrator.batch.local import BatchItem
+    from orchestrator.errors import (
+        LimitReached,
+        ModelError,
+        OrchestratorError,
+        SpecError,
+        StoreError,
+        ToolError,
+        UnknownRun,
+    )
+    from orchestrator.events import Event
+    from orchestrator.models.base import Model, ModelRequest, Reply, Usage
+    from orchestrator.runtime.result import RunResult
+    from orchestrator.spec.limits import Limits
+    from orchestrator.spec.loader import load_task
+    from orchestrator.spec.task import Task
+    from orchestrator.tools.base import Tool, ToolContext, ToolOutput
 
 __all__ = [
     "BatchItem",
