@@ -16,7 +16,7 @@ import click
 from orchestrator.cli.options import runs_dir_option
 from orchestrator.cli.output import safe_lines
 from orchestrator.cli.spec_commands import overrides_of
-from orchestrator.errors import SpecError
+from orchestrator.errors import SpecError, StoreError
 
 if TYPE_CHECKING:
     from orchestrator.cli.live import Mode
@@ -99,6 +99,10 @@ def run(
     async def work(live: Live) -> RunResult:
         try:
             return await start(prepared, host, live)
+        except StoreError as error:
+            if live.has_begun:
+                raise
+            raise click.ClickException(str(error)) from error  # wrong input: status 2
         finally:
             await host.pool.aclose()
 

@@ -10,19 +10,12 @@ from typing import Any
 
 from orchestrator.clock import Clock, SystemClock
 from orchestrator.models.base import Model
-from orchestrator.models.choose import OFFLINE, open_model
-from orchestrator.models.pricing import Price, Rates, price_of
-from orchestrator.settings import Settings
+from orchestrator.models.choose import open_model
+from orchestrator.models.pricing import Price, price_of
+from orchestrator.settings import OFFLINE, Settings
 from orchestrator.tools.base import Tool
 
-__all__ = ["Host", "ModelPool", "price_for"]
-
-FREE = Price(OFFLINE, (Rates(0, 0, 0, 0, 0),), "no service is called")
-
-
-def price_for(model: str) -> Price | None:
-    """Return the price of `model`: nothing for the offline one, None if unknown."""
-    return FREE if model == OFFLINE else price_of(model)
+__all__ = ["Host", "ModelPool"]
 
 
 class ModelPool:
@@ -78,7 +71,7 @@ class Host:
     env: Mapping[str, str]
     clock: Clock
     pool: ModelPool
-    price: Callable[[str], Price | None] = price_for
+    price: Callable[[str], Price | None] = price_of
     tools: tuple[Tool[Any], ...] = ()
     brings_model: bool = False
     cwd: Path = field(default_factory=Path.cwd)

@@ -82,7 +82,12 @@ def prepare(
         book=book,
         context_files=read_context(task.workspace, task.context or ()),
         usd=usd,
-        notices=(models.reason, *profiles.notices, *notices),
+        notices=(
+            models.reason,
+            *profiles.notices,
+            *(f"an agent file is passed over: {each}" for each in found.problems),
+            *notices,
+        ),
     )
 
 

@@ -61,10 +61,12 @@ class Live:
         scope: cancel it to interrupt the run: results are recorded, and it can be
             resumed.
         on_event: told of each event.
+        has_begun: the run is in its log; before that nothing is spent or left behind.
     """
 
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     on_event: OnEvent | None = None
+    has_begun: bool = False
 
 
 async def start(prepared: Prepared, host: Host, live: Live | None = None) -> RunResult:
@@ -76,7 +78,6 @@ async def start(prepared: Prepared, host: Host, live: Live | None = None) -> Run
     live = live or Live()
     folder = create(host.runs_dir, _free_id(prepared.task.name, host))
     salt = secrets.token_bytes(16)
-    has_begun = False
     try:
         with RunLock(folder.lock):
             log = EventLog.create(
@@ -89,12 +90,12 @@ async def start(prepared: Prepared, host: Host, live: Live | None = None) -> Run
                 write_inputs(session)
                 log.append(_started(session, salt))
                 await log.sync()
-                has_begun = True
+                live.has_begun = True
                 return await work(session, live)
             finally:
                 log.close()
     finally:
-        if not has_begun:  # nothing was spent: nothing is left behind
+        if not live.has_begun:  # nothing was spent: nothing is left behind
             shutil.rmtree(folder.path, ignore_errors=True)
 
 

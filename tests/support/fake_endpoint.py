@@ -257,6 +257,11 @@ class FakeEndpoint:
         assert self._thread is not None
         self._thread.close()
 
+    def plays(self, script: Script) -> None:
+        """Answer by `script` from now on."""
+        self._script = script
+        self._answered = 0
+
     def requests_of(self, needle: str) -> list[dict[str, Any]]:
         """Requests of conversations whose first user text holds `needle`."""
         return [
