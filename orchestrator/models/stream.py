@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -15,6 +16,10 @@ from orchestrator.models.sse import broken, joined, loads, mended, shown
 __all__ = ["Accumulator", "whole_reply"]
 
 MAX_BROKEN_CHARS = 2000
+MAX_DEPTH = 100
+"""Of what a block holds. Deeper, it could not be written down or sent again."""
+MAX_COUNT = 10**12
+"""Of tokens in one reply; whatever tells more does not count."""
 
 # The answer stopped before its end, so that the last block may be half of itself.
 _CUT_BY: Final = ("max_tokens", "model_context_window_exceeded", "refusal")
@@ -95,7 +100,7 @@ class Accumulator:
         """
         kind = event.get("type")
         if kind == "content_block_delta":
-            growing = self._open.get(event.get("index"))
+            growing = self._open.get(_index(event))
             delta = event.get("delta")
             if growing is None or not isinstance(delta, dict):
                 raise broken("a delta belongs to no block", "bad_event")
@@ -106,7 +111,7 @@ class Accumulator:
                 raise broken("a block has no content", "bad_event")
             growing = _Growing(dict(block))
             self._blocks.append(growing)
-            self._open[event.get("index")] = growing
+            self._open[_index(event)] = growing
         elif kind == "message_start":
             self._start(event.get("message"))
         elif kind == "message_delta":
@@ -123,8 +128,12 @@ class Accumulator:
             raise broken("the message has no head", "bad_event")
         self._message = {**message}
         self._add_usage(self._message.pop("usage", None))
-        for block in self._message.pop("content", None) or ():
-            self._blocks.append(_Growing(dict(block)))
+        content = self._message.pop("content", None) or []
+        if not isinstance(content, list) or not all(
+            isinstance(b, dict) for b in content
+        ):
+            raise broken("the content of the message is no list of blocks", "bad_event")
+        self._blocks += [_Growing(dict(block)) for block in content]
 
     def _merge(self, delta: Mapping[str, Any]) -> None:
         self._message.update({k: v for k, v in delta.items() if v is not None})
@@ -196,6 +205,13 @@ def error_of(event: Mapping[str, Any]) -> ModelError:
     )
 
 
+def _index(event: Mapping[str, Any]) -> int | str | None:
+    index = event.get("index")
+    if index is None or isinstance(index, int | str):
+        return index
+    raise broken("the place of a block is no number", "bad_event")
+
+
 def _reply(
     message: Mapping[str, Any], growing: list[_Growing], usage: Mapping[str, Any]
 ) -> Reply:
@@ -209,11 +225,16 @@ def _reply(
         if _is_empty_text(block):
             # The service refuses such a block when it comes back.
             continue
+        # A mark for the cache is ours to set; one too many is refused.
+        block.pop("cache_control", None)
         if block.get("type") == "tool_use":
             block["id"] = str(block.get("id") or f"toolu_{place}")
+            block["name"] = str(block.get("name") or "")
             _set_input(each, no_objects)
         elif each.json_pieces:
             _set_input(each, {})
+        if problem := _block_problem(block):
+            raise broken(problem, "bad_block")
         content.append(block)
     cut = frozenset[str]()
     if stop_reason in _CUT_BY and content and content[-1].get("type") == "tool_use":
@@ -232,6 +253,28 @@ def _reply(
         },
         stop_details=details if isinstance(details, dict) else None,
     )
+
+
+def _block_problem(block: Block) -> str:
+    """Return why `block` can be neither kept nor sent back, or ""."""
+    kind = block.get("type")
+    if not isinstance(kind, str):
+        return "a block does not say of what type it is"
+    if kind == "tool_result":
+        return "the reply holds a `tool_result`, which only requests may hold"
+    if kind == "text" and not isinstance(block.get("text"), str):
+        return "the text of a block is no text"
+    if _is_deeper(block, MAX_DEPTH):
+        return f"a block is nested more than {MAX_DEPTH} deep"
+    return ""
+
+
+def _is_deeper(value: object, levels: int) -> bool:
+    """Return whether `value` holds more than `levels` of lists and objects."""
+    if not isinstance(value, dict | list):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_is_deeper(each, levels - 1) for each in inner)
 
 
 def _is_empty_text(block: Block) -> bool:
@@ -256,7 +299,7 @@ def _set_input(growing: _Growing, no_objects: dict[str, str]) -> None:
         value = {}
     else:
         text = json.dumps(value)
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or _is_deeper(value, MAX_DEPTH - 1):
         no_objects[str(block.get("id") or "")] = text[:MAX_BROKEN_CHARS]
         value = {}
     block["input"] = value
@@ -293,4 +336,6 @@ def _usage(told: Mapping[str, Any]) -> Usage:
 
 def _count(told: Mapping[str, Any], name: str) -> int:
     value = told.get(name)
-    return max(int(value), 0) if isinstance(value, int | float) else 0
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        return 0
+    return int(value) if 0 < value <= MAX_COUNT else 0

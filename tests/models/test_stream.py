@@ -167,8 +167,18 @@ def test_the_text_of_a_broken_input_is_bounded() -> None:
     assert len(calls_in('{"a": "' + "x" * 100_000).broken_calls["t1"]) <= 2000
 
 
-def test_input_nested_beyond_reason_is_broken_not_a_crash() -> None:
-    assert "t1" in calls_in("[" * 100_000).broken_calls
+@pytest.mark.parametrize("deep", [150, 254, 300, 900, 1100, 100_000])
+def test_input_nested_beyond_reason_is_broken_not_a_crash(deep: int) -> None:
+    reply = calls_in('{"a":' * deep + "1" + "}" * deep)
+
+    assert reply.broken_calls["t1"].startswith('{"a":')
+    assert reply.content[0]["input"] == {}
+
+
+def test_input_nested_within_reason_is_kept() -> None:
+    reply = calls_in('{"a":' * 90 + "1" + "}" * 90)
+
+    assert not reply.broken_calls
 
 
 @pytest.mark.parametrize("reason", ["max_tokens", "model_context_window_exceeded"])
@@ -320,12 +330,76 @@ def test_an_error_inside_the_stream_is_classed_by_its_type(
         ),
         pytest.param({"type": "content_block_start", "index": 0}, id="no block"),
         pytest.param({"type": "message_start"}, id="no message"),
+        pytest.param(
+            {"type": "content_block_start", "index": [0], "content_block": text("x")},
+            id="a place that is a list",
+        ),
+        pytest.param(
+            {"type": "message_start", "message": {"content": 5}},
+            id="content that is a number",
+        ),
     ],
 )
 def test_events_that_make_no_sense_break_the_try(event: dict[str, Any]) -> None:
     with pytest.raises(ModelError) as caught:
         Accumulator().feed(event)
     assert caught.value.is_retryable
+
+
+DEEP: dict[str, Any] = {}
+for _ in range(120):
+    DEEP = {"a": DEEP}
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param({"type": "text", "text": 5}, id="text is a number"),
+        pytest.param({"type": "text", "text": ["x"]}, id="text is a list"),
+        pytest.param({"type": 5}, id="type is a number"),
+        pytest.param({"text": "x"}, id="no type"),
+        pytest.param(
+            {"type": "tool_result", "tool_use_id": "t1", "content": "x"},
+            id="a result of its own",
+        ),
+        pytest.param({"type": "brand_new", "x": DEEP}, id="nested beyond reason"),
+    ],
+)
+def test_a_block_that_cannot_go_back_breaks_the_try(block: dict[str, Any]) -> None:
+    whole = message(text("x"))
+    whole["content"].append(block)
+
+    with pytest.raises(ModelError) as caught:
+        whole_reply(orjson.dumps(whole))
+    assert caught.value.is_retryable
+
+
+@pytest.mark.parametrize("name", [None, "", 5])
+def test_a_call_without_a_name_is_still_a_call(name: Any) -> None:
+    block = {"type": "tool_use", "id": "t1", "name": name, "input": {}}
+
+    [call] = whole_reply(orjson.dumps(message(block))).content
+
+    assert call["name"] == str(name or "")
+
+
+def test_a_cache_mark_in_a_reply_is_not_sent_back() -> None:
+    mark = {"cache_control": {"type": "ephemeral"}}
+    whole = message({**text("x"), **mark}, {**tool_use("t1", "x"), **mark})
+
+    reply = whole_reply(orjson.dumps(whole))
+
+    assert reply.content == [text("x"), tool_use("t1", "x")]
+
+
+@pytest.mark.parametrize("told", ["1e999", "1e300", "-5", "true", '"12"', "null"])
+def test_a_count_of_tokens_that_makes_no_sense_does_not_count(told: str) -> None:
+    body = orjson.dumps(message(text("x"), usage={"output_tokens": 777}))
+
+    usage = whole_reply(body.replace(b"777", told.encode())).usage
+
+    assert usage.output_tokens <= 1
+    assert usage.input_tokens == 100
 
 
 def test_a_reply_that_does_not_say_why_it_stopped_is_broken() -> None:
