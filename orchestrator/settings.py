@@ -6,6 +6,7 @@ this module, and their start time is a contract.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +27,11 @@ __all__ = [
 ]
 
 OFFLINE = "offline"
-PREFIX = "anthropic:"
+_PREFIX = "anthropic:"
+_ID = re.compile(r"[^\s:/\\]+(?:[:/][^\s:\\]+)*")
+_OTHER_PROVIDERS = frozenset(
+    {"azure", "bedrock", "cohere", "google", "groq", "mistral", "openai", "vertex"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +144,29 @@ class ModelsChosen:
         return bare_model(model)
 
 
-def bare_model(model: str) -> str:
-    """Return `model` without `anthropic:` and outer blanks."""
-    return model.strip().removeprefix(PREFIX).strip()
+def bare_model(name: str, *, field: str = "model") -> str:
+    """Return a model's id without `anthropic:` and outer blanks.
+
+    Args:
+        name: `anthropic:<id>`, a bare id, or `offline`.
+        field: where it was written, for the message.
+
+    Raises:
+        SpecError: `name` is no model's name, or one of another provider.
+    """
+    stripped = name.strip()
+    bare = stripped.removeprefix(_PREFIX).strip()
+    if not bare:
+        why = "is empty"
+    elif stripped == bare and bare.partition(":")[0] in _OTHER_PROVIDERS:
+        why = f"`{name}` is of another provider"
+    elif not _ID.fullmatch(bare):
+        why = f"`{name}` is no model"
+    else:
+        return bare
+    raise SpecError(
+        f"{why}; allowed are `anthropic:<id>`, a bare id and `{OFFLINE}`", field=field
+    )
 
 
 def choose_models(
@@ -150,21 +175,22 @@ def choose_models(
     """Return the model of each role, from the task, else from the settings.
 
     Raises:
-        SpecError: a role wants a model of the service, and there are no credentials.
+        SpecError: what is named for a role is no model, or is one of the service, and
+            there are no credentials.
     """
-    given = {"lead": task.model.lead, "subagents": task.model.subagents}
-    for role, model in given.items():
-        if model is not None and not bare_model(model):
-            raise SpecError(
-                "is empty; write a model id, or `offline`", field=f"model.{role}"
-            )
-    if not any(given.values()):
+    given = task.model
+    if given.lead is None and given.subagents is None:
         return _defaults(settings, has_credentials=has_credentials)
-    lead = bare_model(given["lead"] or settings.lead_model)
-    subagents = bare_model(given["subagents"] or settings.subagent_model)
-    if given["subagents"] is None and lead == OFFLINE:
+    lead, subagents = (
+        bare_model(default if model is None else model, field=f"model.{role}")
+        for role, model, default in (
+            ("lead", given.lead, settings.lead_model),
+            ("subagents", given.subagents, settings.subagent_model),
+        )
+    )
+    if given.subagents is None and lead == OFFLINE:
         subagents = OFFLINE
-    elif given["lead"] is None and subagents == OFFLINE:
+    elif given.lead is None and subagents == OFFLINE:
         lead = OFFLINE
     if not has_credentials:
         for role, model in (("lead", lead), ("subagents", subagents)):

@@ -9,6 +9,7 @@ import pytest
 from orchestrator.errors import SpecError
 from orchestrator.settings import (
     Settings,
+    bare_model,
     choose_models,
     credential_source,
     has_credentials,
@@ -118,6 +119,35 @@ class TestChooseModels:
     def test_a_blank_model_is_refused(self) -> None:
         with pytest.raises(SpecError, match="is empty"):
             choose_models(task(" "), Settings(), True)
+
+    @pytest.mark.parametrize(
+        ("model", "field"),
+        [
+            ("openai:gpt-5", "model.lead"),
+            ({"lead": "a", "subagents": "two words"}, "model.subagents"),
+        ],
+    )
+    def test_what_is_no_model_is_refused_before_a_run(
+        self, model: object, field: str
+    ) -> None:
+        with pytest.raises(SpecError, match="allowed are") as caught:
+            choose_models(task(model), Settings(), True)
+        assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("name", "bare"),
+    [
+        ("anthropic:claude-opus-5-5", "claude-opus-5-5"),
+        ("claude-opus-5-5", "claude-opus-5-5"),
+        (" claude-opus-5-5 ", "claude-opus-5-5"),
+        ("offline", "offline"),
+        ("qwen3:8b", "qwen3:8b"),
+        ("anthropic:openai/gpt-oss-20b", "openai/gpt-oss-20b"),
+    ],
+)
+def test_a_name_with_and_without_its_prefix_is_one_model(name: str, bare: str) -> None:
+    assert bare_model(name) == bare
 
 
 def test_settings_load_neither_the_sdk_nor_pydantic() -> None:

@@ -13,10 +13,9 @@ from orchestrator.cli.tool_table import definition_tokens
 from orchestrator.context.tokens import estimate
 from orchestrator.errors import SpecError
 from orchestrator.models.base import Usage
-from orchestrator.models.choose import bare_id
 from orchestrator.models.pricing import price_of
 from orchestrator.runtime.prepare import Prepared, prepare
-from orchestrator.settings import Settings
+from orchestrator.settings import OFFLINE, Settings
 from orchestrator.spec.document import dump
 from orchestrator.spec.loader import blame, load_task
 from orchestrator.spec.not_yet import READY_POLICY
@@ -80,8 +79,6 @@ def _models(prepared: Prepared) -> dict[str, str]:
     models = {LEAD: chosen.of_profile(profiles.lead.model, lead=True)}
     for name, profile in profiles.subagents.items():
         models[name] = chosen.of_profile(profile.model)
-    for model in models.values():
-        bare_id(model)
     return models
 
 
@@ -145,7 +142,7 @@ def _estimate_lines(
 ) -> Iterator[str]:
     usd, limit = expected["usd"], expected["limit_usd"]
     cost = "dollars unknown" if usd is None else f"${dollars(usd)}"
-    if models["lead"] == models["subagents"] == "offline":
+    if models["lead"] == models["subagents"] == OFFLINE:
         cost = "$0, the offline model is free"
     most = f", at most ${limit:g}" if limit is not None else ""
     yield (

@@ -18,7 +18,6 @@ import anyio
 import httpx2
 import orjson
 from anthropic import (
-    Anthropic,
     AnthropicError,
     APIConnectionError,
     APIResponseValidationError,
@@ -36,7 +35,7 @@ from orchestrator.models.classify import Failure, bounded, classify, retry_after
 from orchestrator.models.sse import EventSplitter
 from orchestrator.models.stream import Accumulator, whole_reply
 
-__all__ = ["AnthropicModel", "has_credentials"]
+__all__ = ["AnthropicModel"]
 
 CONNECT_S = 10.0
 CLOSE_S = 2.0
@@ -266,20 +265,6 @@ class _Reading:
             output_tokens=reply.usage.output_tokens or output,
             known=False,
         )
-
-
-def has_credentials() -> bool:
-    """Return whether the SDK finds credentials in environment or profiles.
-
-    Raises:
-        ModelError: it finds some that cannot be used.
-    """
-    try:
-        with Anthropic() as client:
-            found = (client.api_key, client.auth_token, client.credentials)
-            return any(each is not None for each in found)
-    except AnthropicError as error:
-        raise ModelError("auth", bounded(str(error)), detail="credentials") from error
 
 
 def _classify(error: BaseException, now: datetime) -> ModelError:

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 from importlib import import_module
-from pathlib import Path
 from typing import Final
 
 from orchestrator.clock import Clock
-from orchestrator.errors import SpecError
 from orchestrator.models.base import Model
 from orchestrator.models.retry import Retrying
+from orchestrator.settings import OFFLINE, bare_model
 
-__all__ = [
-    "OFFLINE",
-    "bare_id",
-    "credentials_found",
-    "max_output_tokens",
-    "open_model",
-    "window_tokens",
-]
-
-OFFLINE: Final = "offline"
-_PREFIX: Final = "anthropic:"
-_ID = re.compile(r"[^\s:/\\]+(?:[:/][^\s:\\]+)*")
+__all__ = ["max_output_tokens", "open_model", "window_tokens"]
 
 # Anthropic's model pages, November 2026: prompt and longest output, in tokens.
 _SIZES: Final = (
@@ -35,35 +22,6 @@ _SIZES: Final = (
 )
 _UNKNOWN_SIZE: Final = (32_000, 8_192)
 """Of a model that somebody serves with the same API; small ones are common."""
-
-
-def bare_id(name: str) -> str:
-    """Return the model's id without `anthropic:`.
-
-    Raises:
-        SpecError: `name` is no model's name.
-    """
-    stripped = name.strip()
-    bare = stripped.removeprefix(_PREFIX)
-    provider, colon, _ = bare.partition(":")
-    if colon and stripped == bare and provider in _OTHER_PROVIDERS:
-        raise SpecError(
-            f"`{name}` is of another provider; allowed are `anthropic:<id>`, a bare id "
-            f"and `{OFFLINE}`",
-            field="model",
-        )
-    if not _ID.fullmatch(bare):
-        raise SpecError(
-            f"`{name}` is no model; allowed are `anthropic:<id>`, a bare id and "
-            f"`{OFFLINE}`",
-            field="model",
-        )
-    return bare
-
-
-_OTHER_PROVIDERS: Final = frozenset(
-    {"azure", "bedrock", "cohere", "google", "groq", "mistral", "openai", "vertex"}
-)
 
 
 def open_model(name: str, *, clock: Clock, outage_s: float) -> Model:
@@ -81,7 +39,7 @@ def open_model(name: str, *, clock: Clock, outage_s: float) -> Model:
         SpecError: `name` is no model's name.
         ModelError: the credentials that were found cannot be used.
     """
-    if bare_id(name) == OFFLINE:
+    if bare_model(name) == OFFLINE:
         # By name, so that neither world is loaded for the other.
         offline: Model = import_module("orchestrator.models.offline").OfflineModel()
         return offline
@@ -102,25 +60,8 @@ def max_output_tokens(name: str) -> int:
 
 
 def _size(name: str) -> tuple[int, int]:
-    bare = bare_id(name)
+    bare = bare_model(name)
     for pattern, window, output in _SIZES:
         if pattern.match(bare):
             return window, output
     return _UNKNOWN_SIZE
-
-
-def credentials_found() -> bool:
-    """Return whether the SDK would find credentials; costs its import only if it may.
-
-    Raises:
-        ModelError: it finds some that cannot be used.
-    """
-    if os.environ.get("ANTHROPIC_API_KEY") or os.environ.get("ANTHROPIC_AUTH_TOKEN"):
-        return True
-    # Profiles are in that folder, or a variable says where they are.
-    profiles = Path.home() / ".config" / "anthropic"
-    is_configured = any(name.startswith("ANTHROPIC_") for name in os.environ)
-    if not is_configured and not profiles.is_dir():
-        return False
-    found: bool = import_module("orchestrator.models.anthropic").has_credentials()
-    return found

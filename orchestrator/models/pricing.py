@@ -5,7 +5,6 @@ The library takes 0.2 s to import, so it is imported when a price is first asked
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import lru_cache
@@ -13,6 +12,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.models.base import Usage
+from orchestrator.settings import OFFLINE
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, Provider
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["Price", "Rates", "price_of"]
 
 PROVIDER = "anthropic"
-OFFLINE = "offline"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +80,8 @@ class Price:
         return fitting[-1] if fitting else self.bands[0]
 
 
-def price_of(model: str, table: Mapping[str, Price] | None = None) -> Price | None:
-    """Return the price of `model`, or None where nobody told one.
-
-    Args:
-        model: bare id.
-        table: own prices by bare id; they win over the kept ones.
-    """
-    own = (table or {}).get(model)
-    if own is not None:
-        return own
+def price_of(model: str) -> Price | None:
+    """Return the price of `model`, a bare id, or None where nobody told one."""
     if model == OFFLINE:
         return Price(OFFLINE, (Rates(0, 0, 0, 0, 0),), source="costs nothing")
     return _kept_price(model, datetime.now(UTC).date())

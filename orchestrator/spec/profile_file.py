@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from orchestrator.errors import SpecError
 from orchestrator.ids import sha256
+from orchestrator.settings import bare_model
 from orchestrator.spec.complaints import complaints, describe, nearest
 from orchestrator.spec.document import Document, parse, read_source
 from orchestrator.spec.foreign import (
@@ -160,7 +161,7 @@ class _Reader:
         if "disallowedTools" in self.data:
             settings["disallowed_tools"] = self._tools("disallowedTools")
         if model := self._text("model"):
-            settings["model"] = FOREIGN_MODELS.get(model.lower(), model)
+            settings["model"] = self._model(model)
         if effort := self._text("effort"):
             settings["effort"] = effort
         return settings
@@ -197,6 +198,14 @@ class _Reader:
                 f"must be text, found {describe(value)}; put it in quotes", key
             )
         return " ".join(value.split())
+
+    def _model(self, written: str) -> str | None:
+        if written.lower() in FOREIGN_MODELS:
+            return FOREIGN_MODELS[written.lower()]
+        try:
+            return bare_model(written)
+        except SpecError as error:
+            raise self.error(error.message, "model") from error
 
     def _limits(self) -> AgentLimits:
         limits = self._agent_limits(self.data.get("limits", {}), "limits")

@@ -106,13 +106,6 @@ def test_the_offline_model_costs_nothing() -> None:
     assert known("offline").usd(Usage(input_tokens=5, output_tokens=5)) == 0
 
 
-def test_own_prices_win() -> None:
-    own = Price("claude-opus-5-5", (Rates(1, 2, 3, 4, 5),), source="contract")
-
-    assert price_of("claude-opus-5-5", {"claude-opus-5-5": own}) is own
-    assert price_of("local", {"claude-opus-5-5": own}) is None
-
-
 def test_a_price_says_where_it_is_from() -> None:
     price = known("claude-opus-5-5")
 

@@ -147,6 +147,7 @@ class TestOneFile:
             ("tools: 5", 4, "must be a list"),
             ("effort: hgh", 4, "did you mean `high`"),
             ("model: 5", 4, "must be text"),
+            ("model: openai:gpt-5", 4, "of another provider"),
             ("model: a\nmodel: b", 5, "given twice"),
         ],
     )
