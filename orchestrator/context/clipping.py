@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["REF", "Clipped", "clip", "safe_end", "safe_start"]
+__all__ = ["REF", "Clipped", "clip", "clip_text", "safe_end", "safe_start"]
 
 REF: Final = "{ref}"
 """Stands in the marker for the reference of the whole text."""
@@ -95,6 +95,14 @@ def clip(text: str, *, limit_tokens: int, is_error: bool, count: Count) -> Clipp
         if _sample_count("", marker, "", count) <= limit_tokens:
             return Clipped(marker, True, full, (0, len(marker)))
     return Clipped("", was_clipped=True, full_tokens=full)
+
+
+def clip_text(
+    text: str, *, limit_tokens: int, is_error: bool, ref: str, count: Count
+) -> str:
+    """Return `text` clipped as by `clip`, with `ref` in its marker."""
+    clipped = clip(text, limit_tokens=limit_tokens, is_error=is_error, count=count)
+    return clipped.with_ref(ref)
 
 
 def _marker(lines: int, tokens: int) -> str:

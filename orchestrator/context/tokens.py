@@ -3,8 +3,7 @@
 The bytes of the text are counted by classes. The weights are fitted to the dearest of
 eight public vocabularies for every kind of text (prose in ten languages, code, logs,
 JSON, tables, base64); the mean error is 6 %, at worst 22 %. No vocabulary of the
-newest models is public, so a factor per model is learned from what the service
-reports.
+newest models is public; what the service reports replaces an estimate at every turn.
 """
 
 from __future__ import annotations
@@ -12,13 +11,10 @@ from __future__ import annotations
 import math
 from typing import Final
 
-__all__ = ["Estimator", "estimate"]
+__all__ = ["estimate"]
 
-MIN_FACTOR, MAX_FACTOR = 0.5, 2.0
 MAX_BYTES_PER_TOKEN = 32
 """Blanks weigh nothing in ordinary text; a page of nothing else still costs."""
-LEARNING_RATE = 0.3
-"""Weight of the newest report in the running mean."""
 
 # Tokens per count.
 _SEGMENT = 1.144
@@ -109,44 +105,3 @@ def estimate(text: str) -> int:
 
 def _runs(classes: bytes, only: bytes) -> int:
     return len(classes.translate(only).split())
-
-
-class Estimator:
-    """Estimates for one model, corrected by what the service reported of it."""
-
-    def __init__(self, factor: float = 1.0) -> None:
-        """Start from `factor`, which is kept within 0.5 and 2."""
-        self._factor = _clamped(factor)
-
-    @property
-    def factor(self) -> float:
-        """What the plain estimate is multiplied with."""
-        return self._factor
-
-    def count(self, text: str) -> int:
-        """Return the estimated tokens of `text` for this model."""
-        return self.scaled(estimate(text))
-
-    def scaled(self, tokens: int) -> int:
-        """Return a plain estimate as this model would count it.
-
-        Sums that are kept over many turns are best kept plain and scaled when asked.
-        """
-        return math.ceil(tokens * self._factor)
-
-    def learn(self, estimated: int, reported: int) -> None:
-        """Move the factor towards what the service reported.
-
-        Args:
-            estimated: tokens of a request as `count` gave them.
-            reported: tokens of the same request: input, cache reads and writes.
-        """
-        if estimated <= 0 or reported <= 0:
-            return
-        right = self._factor * reported / estimated
-        moved = self._factor + LEARNING_RATE * (_clamped(right) - self._factor)
-        self._factor = _clamped(moved)
-
-
-def _clamped(factor: float) -> float:
-    return min(max(factor, MIN_FACTOR), MAX_FACTOR)

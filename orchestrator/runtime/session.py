@@ -11,8 +11,8 @@ from pathlib import Path
 
 from orchestrator.agent.budget import Budget
 from orchestrator.agent.build import Services
-from orchestrator.context.clipping import clip
-from orchestrator.context.tokens import Estimator
+from orchestrator.context.clipping import clip_text
+from orchestrator.context.tokens import estimate
 from orchestrator.events import Event
 from orchestrator.ids import safe_name, sha256
 from orchestrator.messages import clean_text, encode
@@ -108,14 +108,8 @@ def open_session(
     log.subscribe(progress.follow)
     if on_event is not None:
         log.subscribe(on_event)
-    redactor, estimator = Redactor(salt), Estimator()
+    redactor = Redactor(salt)
     task = prepared.task
-
-    def clip_text(text: str, *, limit_tokens: int, is_error: bool) -> str:
-        return clip(
-            text, limit_tokens=limit_tokens, is_error=is_error, count=estimator.count
-        ).text
-
     services = Services(
         log=log,
         artifacts=Artifacts(folder.artifacts),
@@ -124,8 +118,8 @@ def open_session(
         price_of=host.price,
         budget=Budget(prepared.usd, task.limits.tokens),
         redact=redactor.redact,
-        count=estimator.count,
-        clip=clip_text,
+        count=estimate,
+        clip=partial(clip_text, count=estimate),
         words=prepared.book.fill,
         base_tools=(ReadFile(), ListDir(), Grep(), Glob(), ReadRef(), *host.tools),
         read_tokens=task.context_policy.read_tokens,

@@ -43,8 +43,17 @@ class ToolOutput:
 class Clip(Protocol):
     """Bounds text on entry; the same for every agent and tool."""
 
-    def __call__(self, text: str, *, limit_tokens: int, is_error: bool) -> str:
-        """Return `text`, or its head and tail with a marker where it is longer."""
+    def __call__(
+        self, text: str, *, limit_tokens: int, is_error: bool, ref: str
+    ) -> str:
+        """Return `text`, or its head and tail where it is longer.
+
+        Args:
+            text: clean and redacted.
+            limit_tokens: most that is returned.
+            is_error: the end says most.
+            ref: where the whole text is kept; stands in the marker between them.
+        """
         ...
 
 

@@ -21,7 +21,6 @@ EMPTY = "(no output)"
 _PAGE_SLACK_TOKENS = 200
 # Above this the whole size is extrapolated from the start; it is only a figure.
 _COUNTED_CHARS = 200_000
-_REF = "{ref}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,9 @@ def admit(output: ToolOutput | str, context: ToolContext, clip: Clip) -> Admitte
     tokens, artifact = full, ""
     if full > limit:
         artifact = context.artifacts.put(text.encode())
-        text = _clipped(text, artifact, limit, clip, is_error=output.is_error)
+        text = clip(text, limit_tokens=limit, is_error=output.is_error, ref=artifact)
+        if artifact not in text:  # no room for the marker
+            text += f'\n[clipped; the whole text: read_ref("{artifact}")]'
         tokens = context.count(text)
     content: str | list[Block] = text
     if images:
@@ -80,23 +81,6 @@ def admit(output: ToolOutput | str, context: ToolContext, clip: Clip) -> Admitte
         output.ends,
         output.value,
     )
-
-
-def _clipped(text: str, ref: str, limit: int, clip: Clip, *, is_error: bool) -> str:
-    """Return what `clip` leaves, with the reference in its marker."""
-    # Output may hold `{ref}` itself; it must come out as it went in.
-    stand_in = ""
-    if _REF in text:
-        stand_in = next(c for c in map(chr, range(0xE000, 0xF8FF)) if c not in text)
-        text = text.replace(_REF, f"{{{stand_in}ref}}")
-    clipped = clip(text, limit_tokens=limit, is_error=is_error)
-    if _REF in clipped:
-        clipped = clipped.replace(_REF, ref)
-    else:
-        clipped = f'{clipped}\n[clipped; the whole text: read_ref("{ref}")]'
-    if stand_in:
-        clipped = clipped.replace(f"{{{stand_in}ref}}", _REF).replace(stand_in, "")
-    return clipped
 
 
 def _count(text: str, count: Callable[[str], int]) -> int:

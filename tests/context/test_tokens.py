@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.context.tokens import Estimator, estimate
+from orchestrator.context.tokens import estimate
 
 
 def noise(size: int) -> bytes:
@@ -104,50 +104,3 @@ def test_ten_megabytes_take_less_than_a_second() -> None:
     seconds = time.process_time() - began
 
     assert len(text) / 1e6 / seconds >= 10
-
-
-# ---- calibration --------------------------------------------------------------------
-
-
-def test_the_factor_goes_to_what_the_service_reports() -> None:
-    estimator = Estimator()
-    for _ in range(30):
-        estimator.learn(estimator.count(ENGLISH), int(estimate(ENGLISH) * 0.8))
-
-    assert estimator.factor == pytest.approx(0.8, abs=0.01)
-    assert estimator.count(ENGLISH) == pytest.approx(0.8 * estimate(ENGLISH), rel=0.02)
-
-
-def test_one_odd_report_does_not_turn_everything_over() -> None:
-    estimator = Estimator()
-    estimator.learn(100, 100_000)
-
-    assert estimator.factor <= 1.3 + 1e-9
-
-
-@pytest.mark.parametrize(("reported", "bound"), [(10**9, 2.0), (1, 0.5)])
-def test_the_factor_stays_within_its_bounds(reported: int, bound: float) -> None:
-    estimator = Estimator()
-    for _ in range(100):
-        estimator.learn(1000, reported)
-
-    assert estimator.factor == pytest.approx(bound, abs=1e-6)
-
-
-@pytest.mark.parametrize(("estimated", "reported"), [(0, 5), (5, 0), (-1, 5)])
-def test_a_report_of_nothing_teaches_nothing(estimated: int, reported: int) -> None:
-    estimator = Estimator(1.2)
-    estimator.learn(estimated, reported)
-
-    assert estimator.factor == 1.2
-
-
-def test_a_wild_factor_is_kept_within_bounds() -> None:
-    assert Estimator(9).factor == 2
-    assert Estimator(0.1).factor == 0.5
-
-
-def test_plain_sums_are_scaled_like_texts() -> None:
-    estimator = Estimator(1.5)
-
-    assert estimator.scaled(estimate(ENGLISH)) == estimator.count(ENGLISH)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,7 +16,7 @@ from orchestrator.agent.loop import NO_HOOKS, Agent, Hooks
 from orchestrator.agent.rebuild import Resumed, rebuild
 from orchestrator.agent.spec import AgentSpec, Outcome
 from orchestrator.clock import Clock
-from orchestrator.context.clipping import clip
+from orchestrator.context.clipping import clip_text
 from orchestrator.context.tokens import estimate
 from orchestrator.events import Event
 from orchestrator.messages import Block, text_block, text_of
@@ -35,10 +36,6 @@ __all__ = ["PRICE", "AgentBench", "Echo", "Write", "last_user", "results_in"]
 
 # A round price: a dollar a million tokens of input, ten of output.
 PRICE = Price("m", (Rates(1, 10, 1.25, 2, 0.1),), "made up")
-
-
-def clip_text(text: str, *, limit_tokens: int, is_error: bool) -> str:
-    return clip(text, limit_tokens=limit_tokens, is_error=is_error, count=estimate).text
 
 
 class EchoArgs(BaseModel):
@@ -143,7 +140,7 @@ class AgentBench:
             budget=self.budget,
             redact=lambda text: text,
             count=estimate,
-            clip=clip_text,
+            clip=partial(clip_text, count=estimate),
             words=self.words,
             base_tools=(ReadFile(), *self.tools),
             read_tokens=8000,

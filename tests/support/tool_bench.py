@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from orchestrator.clock import SystemClock
-from orchestrator.context.clipping import clip
+from orchestrator.context.clipping import clip_text
 from orchestrator.context.tokens import estimate
 from orchestrator.events import Event
 from orchestrator.messages import text_of
@@ -24,10 +25,6 @@ from orchestrator.tools.registry import Registry
 from orchestrator.tools.search import Glob, Grep
 
 __all__ = ["ToolBench"]
-
-
-def _clip(text: str, *, limit_tokens: int, is_error: bool) -> str:
-    return clip(text, limit_tokens=limit_tokens, is_error=is_error, count=estimate).text
 
 
 @dataclass
@@ -57,7 +54,8 @@ class ToolBench:
         self.redact: Callable[[str], str] = Redactor(b"salt").redact
         built_in = (ReadFile(), ListDir(), Grep(), Glob(), ReadRef())
         self.registry = Registry((*built_in, *self.tools))
-        self.executor = Executor(self.registry, self.log, _clip, SystemClock())
+        clip = partial(clip_text, count=estimate)
+        self.executor = Executor(self.registry, self.log, clip, SystemClock())
         self.workspace = Workspace(self.root, self.include, self.exclude)
 
     def write(self, name: str, content: str | bytes) -> Path:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import re
 import textwrap
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tool_bench import ToolBench
 
+from orchestrator.context.clipping import clip_text
 from orchestrator.context.tokens import estimate
 from orchestrator.messages import encode, text_of
 from orchestrator.tools.base import ToolOutput
@@ -21,8 +23,8 @@ WRAPPED = "\n".join(textwrap.wrap(BLOB, 76))
 REF = re.compile(r"art_[0-9a-f]{12}")
 
 
-def keep_ends(text: str, *, limit_tokens: int, is_error: bool) -> str:
-    return f"{text[:200]}\n[… cut; {{ref}} …]\n{text[-200:]}"
+def keep_ends(text: str, *, limit_tokens: int, is_error: bool, ref: str) -> str:
+    return f"{text[:200]}\n[… cut; {ref} …]\n{text[-200:]}"
 
 
 @pytest.mark.parametrize(
@@ -44,7 +46,6 @@ def keep_ends(text: str, *, limit_tokens: int, is_error: bool) -> str:
 def test_terminal_codes_are_stripped_and_the_last_state_stays(
     raw: str, cleaned: str
 ) -> None:
-    # Cases 59, 60 and 62.
     assert clean(raw) == cleaned
 
 
@@ -100,7 +101,8 @@ def test_a_long_result_is_clipped_and_its_whole_is_kept(bench: ToolBench) -> Non
 def test_a_brace_in_the_output_is_not_taken_for_the_marker(bench: ToolBench) -> None:
     text = 'f"{ref}" ' * 9000
 
-    shown = text_of(admit(text, bench.context(), keep_ends).content)
+    clip = partial(clip_text, count=estimate)
+    shown = text_of(admit(text, bench.context(), clip).content)
 
     assert shown.startswith('f"{ref}" f"{ref}" ')
     assert len(REF.findall(shown)) == 1
@@ -110,7 +112,7 @@ def test_a_clip_without_a_marker_still_names_the_whole(bench: ToolBench) -> None
     shown = admit(
         "word " * 20_000,
         bench.context(),
-        lambda text, *, limit_tokens, is_error: text[:100],
+        lambda text, *, limit_tokens, is_error, ref: text[:100],
     )
 
     assert f'read_ref("{shown.artifact}")' in text_of(shown.content)
@@ -151,7 +153,7 @@ def test_secrets_are_replaced_before_anything_is_stored(bench: ToolBench) -> Non
 async def test_every_agent_has_the_same_bound_and_can_open_the_whole(
     tmp_path: Path, agent: str
 ) -> None:
-    # Cases 50 and 53: 8 MB in one result, and the reference in it can be opened.
+    # 8 MB in one result, and the reference in it can be opened.
     bench = ToolBench(tmp_path, agent=agent)
     (bench.root / "many").mkdir()
     ref = bench.artifacts.put(b"".join(b"row %d\n" % n for n in range(900_000)))
@@ -165,7 +167,6 @@ async def test_every_agent_has_the_same_bound_and_can_open_the_whole(
 
 
 async def test_what_a_clipped_result_names_can_be_opened(bench: ToolBench) -> None:
-    # Case 53.
     for n in range(700):
         bench.write(f"a_rather_long_name_for_a_file_{n:04}.txt", "x")
 
@@ -179,7 +180,7 @@ async def test_what_a_clipped_result_names_can_be_opened(bench: ToolBench) -> No
 async def test_first_clipped_results_of_two_agents_never_collide(
     tmp_path: Path,
 ) -> None:
-    # Case 54: names come from the content.
+    # Names come from the content.
     bench = ToolBench(tmp_path)
     refs = [
         admit(f"{who} " * 20_000, bench.context(who), keep_ends).artifact
@@ -194,7 +195,6 @@ async def test_first_clipped_results_of_two_agents_never_collide(
 async def test_a_cut_emoji_or_flag_reaches_neither_log_nor_wire(
     bench: ToolBench,
 ) -> None:
-    # Case 59.
     bench.write("flags.txt", "🇩🇪👩‍👩‍👧e\u0301" * 20_000)
 
     result = await bench.call("read_file", path="flags.txt")

@@ -65,7 +65,7 @@ def spec(name: str, call: str = "t1", problem: str = "", **given: Any) -> CallSp
 async def test_sync_tools_run_side_by_side_and_leave_the_loop_free(
     tmp_path: Path,
 ) -> None:
-    # Case 84: each of the three ends only once all three are at work.
+    # Each of the three ends only once all three are at work.
     barrier = threading.Barrier(3)
 
     async def joins() -> str:
@@ -212,14 +212,13 @@ async def test_what_concerns_the_run_is_not_told_to_the_model(
 async def test_an_empty_result_becomes_a_short_placeholder(
     tmp_path: Path, output: Any
 ) -> None:
-    # Cases 10 and 11.
     bench = bench_of(tmp_path, Sync("silent", lambda: output))
 
     assert await bench.text("silent") == EMPTY
 
 
 async def test_a_cut_call_never_runs_and_says_that_it_was_cut(tmp_path: Path) -> None:
-    # Case 13: the tool would empty the file.
+    # The tool would empty the file.
     target = tmp_path / "precious.txt"
     target.write_text("content")
     bench = bench_of(tmp_path, Sync("write_file", lambda: target.write_text("")))
@@ -238,7 +237,6 @@ async def test_a_cut_call_never_runs_and_says_that_it_was_cut(tmp_path: Path) ->
 async def test_a_tool_that_is_not_there_gives_the_list_of_names(
     bench: ToolBench, name: str
 ) -> None:
-    # Cases 80 and 81.
     [result] = await bench.run(spec(name))
 
     assert result.is_error

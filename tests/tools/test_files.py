@@ -81,7 +81,6 @@ async def test_a_page_behind_the_end_is_refused_with_the_length(
 async def test_a_line_of_100_kb_is_cut_and_the_rest_is_two_calls_away(
     bench: ToolBench,
 ) -> None:
-    # Case 61.
     line = "".join(f"<{n}>" for n in range(20_000))
     assert len(line) > 100_000
     bench.write("one.json", f"first\n{line}\nlast\n")
@@ -140,7 +139,6 @@ async def test_the_encoding_of_a_file_is_found(
 
 
 async def test_bytes_that_are_no_utf8_do_not_end_anything(bench: ToolBench) -> None:
-    # Case 60.
     bench.write("odd.txt", b"\x41\xf0\x42\xff")
     bench.write("mostly.txt", "很多文字在这里。".encode() * 20 + b"\xff end")
 
@@ -201,7 +199,6 @@ async def test_a_path_that_is_none_is_a_bounded_error(
 async def test_no_link_leads_out_and_one_that_stays_inside_works(
     tmp_path: Path,
 ) -> None:
-    # Case 63, for reading.
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret.txt").write_text("needle")
@@ -222,7 +219,6 @@ async def test_no_link_leads_out_and_one_that_stays_inside_works(
 
 
 async def test_a_root_that_is_a_link_works(tmp_path: Path) -> None:
-    # Case 63.
     real = tmp_path / "real"
     real.mkdir()
     (real / "a.txt").write_text("needle\n")

@@ -86,7 +86,7 @@ def test_definitions_are_byte_equal_on_every_call_and_in_any_order() -> None:
 
 
 def test_definitions_do_not_change_with_the_hash_seed() -> None:
-    # Case 82, in part: what is sent is the same in every process.
+    # What is sent is the same in every process.
     code = (
         "from orchestrator.messages import encode;"
         "from orchestrator.tools.registry import Registry;"

@@ -135,7 +135,6 @@ async def test_plain_scopes_are_searched_once_and_alone(
 
 
 async def test_one_line_of_2_mb_shows_the_match_itself(bench: ToolBench) -> None:
-    # Case 61.
     filler = '{"id": 12345, "name": "x"}, ' * 36_000
     bench.write("one.json", f"{filler}THE_KEY: 42, {filler}")
 
