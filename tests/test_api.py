@@ -172,10 +172,16 @@ async def test_without_a_model_of_ones_own_the_tasks_is_used(bench: RunBench) ->
 
 
 async def test_cancelling_the_caller_ends_the_run(bench: RunBench) -> None:
-    model = ScriptedModel([hang()])
+    scope = anyio.CancelScope()
+
+    def give_up(_request: ModelRequest) -> Step:
+        scope.cancel()
+        return hang()
+
+    model = ScriptedModel(give_up)
 
     async with Orchestrator(runs_dir=bench.runs, model=model) as here:
-        with anyio.move_on_after(0.05):
+        with scope:
             await here.run(bench.task())
 
     assert model.cancelled == 1

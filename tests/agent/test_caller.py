@@ -98,8 +98,16 @@ async def test_a_reply_that_broke_off_is_booked_as_reserved(tmp_path: Path) -> N
 async def test_a_call_given_up_is_booked_as_reserved(tmp_path: Path) -> None:
     bench = priced(tmp_path)
 
-    with anyio.move_on_after(0.02):
-        await ask(bench, hang())
+    scope = anyio.CancelScope()
+
+    def give_up(_request: ModelRequest) -> Step:
+        scope.cancel()
+        return hang()
+
+    bench.model = ScriptedModel(give_up)
+    agent = bench.agent(bench.model, bench.spec())
+    with scope:
+        await agent.caller.ask(agent.state)
 
     assert bench.budget.spent.tokens > 2000
     assert bench.budget.reserved == NOTHING

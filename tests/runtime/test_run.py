@@ -203,10 +203,16 @@ async def test_a_cancelled_caller_leaves_a_resumable_run_and_nothing_runs_on(
     bench: RunBench,
 ) -> None:
     written: list[Event] = []
-    model = ScriptedModel([hang()])
+    scope = anyio.CancelScope()
+
+    def give_up(_request: ModelRequest) -> Step:
+        scope.cancel()
+        return hang()
+
+    model = ScriptedModel(give_up)
 
     async with Orchestrator(runs_dir=bench.runs, model=model) as here:
-        with anyio.move_on_after(0.1) as scope:
+        with scope:
             await here.run(bench.task(), on_event=written.append)
 
     assert scope.cancelled_caught
