@@ -410,7 +410,7 @@ def test_ctrl_c_of_a_process_stops_gently_and_twice_at_once(here: Path) -> None:
             if '"kind":"model.requested"' in line.replace(" ", ""):
                 break
         process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=20)
+        _, error = process.communicate(timeout=60)
 
     assert process.returncode == 130
     assert "Traceback" not in error
