@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from orchestrator.errors import ToolError
 from orchestrator.events import FileSeen
@@ -62,14 +62,37 @@ def parse_line(line: bytes, *, is_count: bool) -> FileHit | None:
     return FileHit(path, number, len(before), text.decode("utf-8", "replace"))
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The version of a file that is shown, and where its lines went.
+
+    Attributes:
+        version: its lines end at LF, CR LF and bare CR, as readers see them.
+        first_lines: of each line as ripgrep counts, which ends at LF only, the first
+            line of the version; empty where both count alike.
+    """
+
+    version: Version
+    first_lines: tuple[int, ...] = ()
+
+    def translated(self, hit: FileHit) -> FileHit:
+        """Return `hit` with the line in which it is for readers."""
+        if not 0 < hit.line <= len(self.first_lines):
+            return hit
+        first, before = self.first_lines[hit.line - 1], hit.text[: max(hit.at, 0)]
+        at = hit.at if hit.at < 0 else len(before) - before.rfind("\r") - 1
+        return replace(hit, line=first + before.count("\r"), at=at)
+
+
 @dataclass(slots=True)
 class Shower:
     """Turns hits into the output of one call."""
 
     context: ToolContext
     max_matches: int
-    _versions: dict[str, Version | None] = field(default_factory=dict)
+    _versions: dict[str, _Kept | None] = field(default_factory=dict)
     _cut: FileHit | None = None
+    _one_of: str = ""
 
     def lines(
         self, hits: Iterable[FileHit], pattern: str, *, context_lines: int
@@ -84,11 +107,12 @@ class Shower:
         left = self.context.clip_tokens * 8  # characters; no text is so cheap
         matches = 0
         more = ""
-        for hit in hits:
-            if hit.at >= 0 and matches == self.max_matches:
+        for found in hits:
+            if found.at >= 0 and matches == self.max_matches:
                 more = f"first {matches} matches"
                 break
-            matches += hit.at >= 0
+            matches += found.at >= 0
+            hit = self._translated(found)
             row = self._row(hit)
             if context_lines and places and _is_gap(places[-1], hit):
                 row = f"--\n{row}"
@@ -120,6 +144,11 @@ class Shower:
                 f'[long lines are cut; read_file("{self._cut.path}", '
                 f"first_line={self._cut.line}) has the whole]"
             )
+        if self._one_of:
+            rows.append(
+                f"[`{self._one_of}` ends lines with CR alone; of those in a row only "
+                "the first match is shown, read_file shows all]"
+            )
         return ToolOutput("\n".join(rows), files=self._seen(paths), paged=True)
 
     def counts(
@@ -149,9 +178,9 @@ class Shower:
 
     def _text(self, hit: FileHit) -> str:
         """Return the line, or what is around the match where it is long."""
-        version, at = self._version(hit.path), max(hit.at, 0)
-        if version is not None and hit.line <= len(version.lines):
-            return around(version.lines[hit.line - 1], at, chars=LINE_CHARS)
+        kept, at = self._version(hit.path), max(hit.at, 0)
+        if kept is not None and hit.line <= len(kept.version.lines):
+            return around(kept.version.lines[hit.line - 1], at, chars=LINE_CHARS)
         # Redacted before it is cut, so that no secret is cut in half and missed.
         start = max(at - _NEAR_CHARS, 0)
         near = hit.text[start : start + 2 * _NEAR_CHARS]
@@ -166,13 +195,21 @@ class Shower:
     def _fit(self, text: str) -> str:
         return self.context.redact(clean(text))
 
-    def _version(self, path: str) -> Version | None:
+    def _translated(self, hit: FileHit) -> FileHit:
+        kept = self._version(hit.path)
+        if kept is None or not kept.first_lines:
+            return hit
+        if hit.at >= 0 and "\r" in hit.text[hit.at :]:
+            self._one_of = hit.path
+        return kept.translated(hit)
+
+    def _version(self, path: str) -> _Kept | None:
         if path not in self._versions:
             kept = sum(version is not None for version in self._versions.values())
             self._versions[path] = self._kept(path) if kept < _MAX_FILES else None
         return self._versions[path]
 
-    def _kept(self, path: str) -> Version | None:
+    def _kept(self, path: str) -> _Kept | None:
         real = self.context.workspace.real_root / path
         try:
             if real.stat().st_size > _MAX_FILE_BYTES:
@@ -181,16 +218,26 @@ class Shower:
         except (OSError, ToolError):
             return None  # it went away since; the line is still worth showing
         text = decode(data)
-        # A bare CR ends a line for readers but not for ripgrep.
-        if text is None or "\r" in text.replace("\r\n", ""):
+        if text is None:
             return None
-        return keep(path, data, text, self.context)
+        return _Kept(keep(path, data, text, self.context), _first_lines(text))
 
     def _seen(self, paths: Iterable[str]) -> tuple[FileSeen, ...]:
-        versions = (self._versions.get(path) for path in paths)
-        return tuple(
-            version.seen for version in versions if version and version.seen.artifact
-        )
+        found = (self._versions.get(path) for path in paths)
+        seen = (kept.version.seen for kept in found if kept)
+        return tuple(each for each in seen if each.artifact)
+
+
+def _first_lines(text: str) -> tuple[int, ...]:
+    """Return where the lines that end at LF begin, if bare CRs end lines as well."""
+    text = text.replace("\r\n", "\n")
+    if "\r" not in text:
+        return ()
+    firsts, number = [], 1
+    for line in text.split("\n"):
+        firsts.append(number)
+        number += 1 + line.count("\r")
+    return tuple(firsts)
 
 
 def _is_gap(before: FileHit, hit: FileHit) -> bool:

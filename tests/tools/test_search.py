@@ -284,7 +284,7 @@ async def test_odd_names_and_lines_do_not_break_the_output(bench: ToolBench) -> 
 
     assert "a:1:b.txt:1:needle\n" in text
     assert "名前 с пробелом.txt:1:needle" in text.split("\n")
-    assert "cr.txt:1:" in text
+    assert "cr.txt:2:needle\n" in text
 
 
 async def test_a_binary_file_named_alone_is_no_text(bench: ToolBench) -> None:
