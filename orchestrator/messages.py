@@ -16,6 +16,7 @@ __all__ = [
     "Block",
     "Message",
     "clean_text",
+    "clean_texts",
     "encode",
     "text_block",
     "text_of",
@@ -38,6 +39,17 @@ def clean_text(text: str) -> str:
     NUL, lone surrogates and control characters go; tabs and line ends stay.
     """
     return _UNCLEAN.sub("\ufffd", text)
+
+
+def clean_texts(value: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return the JSON value with every text in it cleaned, keys aside."""
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, list | tuple):
+        return [clean_texts(each) for each in value]
+    if isinstance(value, dict):
+        return {key: clean_texts(each) for key, each in value.items()}
+    return value
 
 
 def text_block(text: str) -> Block:

@@ -89,7 +89,7 @@ def _without_report(
     session: Session, dispatcher: Dispatcher, outcome: Outcome, missing: list[str]
 ) -> Verdict:
     """Return the verdict where the lead handed in nothing."""
-    found, words = dispatcher.findings, _words(outcome.text)
+    found, words = dispatcher.findings, clean_text(_words(outcome.text))
     if outcome.kind == "unvalidated" and words:
         why = f"the report was not handed in and is unvalidated: {outcome.reason}"
         missing = [why, *missing]

@@ -150,6 +150,7 @@ async def _take(
     if newest is not None and newest.findings.status != "failed":
         return _as_taken(newest, is_whole=False)
     raw = outcome.text or next(iter(agent.state.transcript.texts("assistant")), "")
+    raw = clean_text(raw)
     if outcome.kind == "unvalidated":
         found = unvalidated(_words(raw), reason=outcome.reason)
     else:
@@ -163,7 +164,7 @@ async def _take(
         found = found.model_copy(update={"status": "failed"})
     if len(raw) <= MAX_WORDS_CHARS:
         return _Taken(found)
-    whole = clean_text(raw).encode()
+    whole = raw.encode()
     pointer = await anyio.to_thread.run_sync(crew.services.artifacts.put, whole)
     note = f"its last words are shown in part; all of them are in {pointer}"
     return _Taken(found.model_copy(update={"artifacts": (pointer,)}), notes=(note,))

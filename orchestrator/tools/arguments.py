@@ -12,10 +12,10 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from orchestrator.errors import ToolError
-from orchestrator.messages import encode
+from orchestrator.messages import clean_texts, encode
 from orchestrator.tools.schema import keys_at
 
-__all__ = ["encodable", "listed", "parse_arguments", "shown"]
+__all__ = ["cleaned", "encodable", "listed", "parse_arguments", "shown"]
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -83,6 +83,16 @@ def shown(value: object) -> str:
     if len(text) > _SHOWN_CHARS:
         return f"{text[:_SHOWN_CHARS]}… ({len(text)} characters)"
     return text
+
+
+def cleaned(args: M) -> M:
+    """Return arguments whose texts hold nothing that a terminal would obey.
+
+    For what a model wrote and people read in files: reports, findings, briefs, notes.
+    """
+    given = args.model_dump(mode="json")
+    fit = clean_texts(given)
+    return args if fit == given else type(args).model_validate(fit)
 
 
 def listed(names: Iterable[str]) -> str:

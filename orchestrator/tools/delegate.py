@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.brief import Brief
 from orchestrator.errors import ToolError
+from orchestrator.tools.arguments import cleaned
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
 
 __all__ = ["Delegate", "DelegateArgs", "DispatchPort"]
@@ -79,7 +80,7 @@ class Delegate:
                 "Nothing was started."
             )
         output = await self._dispatch.delegate(
-            context.call, list(args.briefs), args.wait
+            context.call, list(cleaned(args).briefs), args.wait
         )
         return replace(
             output, paged=True, limit_tokens=output.limit_tokens or _MAX_TOKENS

@@ -7,6 +7,8 @@ from typing import Any, ClassVar, Protocol
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.findings import Findings
+from orchestrator.messages import clean_text
+from orchestrator.tools.arguments import cleaned
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
 
 __all__ = ["Collector", "Finish", "FinishArgs", "FinishPort", "SubmitFindings"]
@@ -63,7 +65,7 @@ class SubmitFindings:
         Raises:
             ToolError: they cannot be taken at all.
         """
-        return await self._collector.submit(args)
+        return await self._collector.submit(cleaned(args))
 
 
 class FinishArgs(BaseModel):
@@ -102,4 +104,4 @@ class Finish:
         Raises:
             ToolError: it cannot be taken at all.
         """
-        return await self._finisher.finish(args.report, args.result)
+        return await self._finisher.finish(clean_text(args.report), args.result)

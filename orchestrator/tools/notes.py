@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Literal, Protocol
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from orchestrator.messages import clean_text
 from orchestrator.tools.base import Effects, ToolContext
 
 __all__ = ["NotesPort", "Section", "UpdateNotes", "UpdateNotesArgs"]
@@ -87,4 +88,6 @@ class UpdateNotes:
         Raises:
             ToolError: the section cannot be changed now.
         """
-        return self._notes.update(args.section, args.mode, args.text, args.pin)
+        return self._notes.update(
+            args.section, args.mode, clean_text(args.text), args.pin
+        )

@@ -177,3 +177,43 @@ async def test_titles_cannot_break_the_table_or_the_frame(bench: RunBench) -> No
     assert told.count("<findings ") == told.count("</findings>") == 1
     [row] = [line for line in told.split("\n") if line.startswith("a1 | ")]
     assert row.count(" | ") == 5
+
+
+CODES = "\x1b[2J\x1b]0;owned\x07\x00\x08"
+
+
+async def test_what_people_open_holds_no_codes_that_a_terminal_obeys(
+    bench: RunBench,
+) -> None:
+    words = f"It takes {CODES} 14 days."
+    findings = hostile()
+    findings |= {"summary": words, "open_questions": [words], "artifacts": [CODES]}
+    ended = await bench.play(
+        [
+            call("update_notes", section="Facts", mode="append", text=words),
+            delegate(brief("Codes", background=words), brief("Words")),
+            finish(f"It takes {CODES} 14 days [a1#1]."),
+        ],
+        {
+            "Codes": [
+                call("read_file", path="refunds.md"),
+                call("submit_findings", **findings),
+                call("submit_findings", **findings),
+                call("submit_findings", **findings),
+            ],
+            "Words": [words, words, words],
+        },
+    )
+
+    assert ended.result.exit_code in (0, 3)
+    for name, data in ended.everything():
+        if not name.startswith("events"):
+            assert not {0, 7, 8, 0x1B} & set(data), name
+
+
+async def test_words_taken_as_the_report_hold_no_codes(bench: RunBench) -> None:
+    ended = await bench.play([f"It takes {CODES} 14 days."] * 3, {})
+
+    assert ended.result.state == "partial"
+    assert "\x1b" not in ended.text("report.md")
+    assert "14 days." in ended.text("report.md")
