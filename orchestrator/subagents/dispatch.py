@@ -36,7 +36,9 @@ __all__ = ["Dispatcher", "Place"]
 
 FAILED = frozenset({"failed", "limit", "unvalidated"})
 """Outcomes after which something the lead asked for is not there."""
+USED_UP = "subagents of this run are used up"
 MAX_REASON_CHARS = 300
+MAX_TITLES = 5
 FAN_OUT_SHARE = 0.25
 """Of the parent's free window: what all findings of one call may take together."""
 
@@ -111,6 +113,7 @@ class Dispatcher:
         self._crew = crew
         self._parent = parent
         self._places: dict[tuple[str, int], Place] = {}
+        self._without_room: list[str] = []
         self._room = anyio.CapacityLimiter(crew.task.limits.concurrency)
         self._door = anyio.Lock()
         events = list(past)
@@ -119,6 +122,8 @@ class Dispatcher:
                 self._restore(parse(event, SubagentAccepted), events)
             elif event.kind == SubagentEnded.KIND:
                 self._place(event.data["id"]).ended = parse(event, SubagentEnded)
+            elif event.kind == BriefRefused.KIND:
+                self._note_refused(parse(event, BriefRefused))
 
     @property
     def places(self) -> list[Place]:
@@ -182,14 +187,25 @@ class Dispatcher:
         """Return what was asked for and did not come, a line each.
 
         A failed subagent is left out where a later one, sent after it had failed,
-        answered the same title.
+        answered the same title; so is a brief that there was no room for at first.
         """
         places = self.places
-        return [
+        lines = [
             f"subagent {place.id} ({place.title}) {place.problem}"
             for place in places
             if place.problem and not any(_makes_up_for(each, place) for each in places)
         ]
+        answered = {place.title.casefold() for place in places if not place.problem}
+        titles = [
+            each for each in self._without_room if each.casefold() not in answered
+        ]
+        if titles:
+            shown = ", ".join(titles[:MAX_TITLES])
+            more = len(titles) - MAX_TITLES
+            shown += f" and {more} more" if more > 0 else ""
+            briefs = "1 brief" if len(titles) == 1 else f"{len(titles)} briefs"
+            lines.append(f"{briefs} found no subagent, all {USED_UP}: {shown}")
+        return lines
 
     def remarks(self) -> list[str]:
         """Return what a reader of the report should know besides, a line each."""
@@ -217,6 +233,7 @@ class Dispatcher:
                 if problems:
                     event = BriefRefused(call, index, brief.title, problems)
                     self._crew.services.log.append(event, agent=self._parent)
+                    self._note_refused(event)
                     refused.append(Refused(index, brief.title, problems))
                 else:
                     self._accept(call, index, brief)
@@ -234,7 +251,7 @@ class Dispatcher:
         verdicts: list[list[str]] = []
         for brief in briefs:
             if used >= allowed:
-                verdicts.append([f"all {allowed} subagents of this run are used up"])
+                verdicts.append([f"all {allowed} {USED_UP}"])
                 continue
             problems = lint(
                 brief, workspace=crew.workspace, profiles=crew.profiles, others=others
@@ -314,6 +331,13 @@ class Dispatcher:
             tuple(Findings.model_validate(each) for each in returned),
         )
         self._take_in(child, accepted.call, accepted.index)
+
+    def _note_refused(self, refused: BriefRefused) -> None:
+        """Remember a brief that only the limit on subagents kept back."""
+        title = " ".join(refused.title.split())
+        no_room = any(problem.endswith(USED_UP) for problem in refused.problems)
+        if no_room and title not in self._without_room:
+            self._without_room.append(title)
 
     def _place(self, agent: str) -> Place:
         return next(place for place in self.places if place.id == agent)

@@ -116,6 +116,11 @@ async def test_briefs_beyond_the_number_allowed_are_refused(bench: RunBench) -> 
     assert first.count("all 3 subagents of this run are used up") == 2
     assert "all 3 subagents of this run are used up" in second
     assert len(ended.requests) == 3 + 3 * len(WORK)
+    assert ended.result.state == "partial"
+    assert ended.result.missing == [
+        "3 briefs found no subagent, all subagents of this run are used up: Case 3, "
+        "Case 4, One more"
+    ]
 
 
 async def test_same_title_and_other_questions_are_two_subagents(
