@@ -71,6 +71,11 @@ class Event:
     data: dict[str, Any]
     v: int = SCHEMA_VERSION
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields by name, in the order of the log; `data` is shared."""
+        names = ("v", "seq", "at", "run", "agent", "kind", "cause", "data")
+        return {name: getattr(self, name) for name in names}
+
 
 @dataclass(frozen=True, slots=True)
 class Payload:
@@ -121,7 +126,7 @@ class RunResumed(Payload):
 
 @dataclass(frozen=True, slots=True)
 class RunEnded(Payload):
-    """A run ends; the state is the contract's."""
+    """A run ends: `done`, `partial`, `failed` or `interrupted`."""
 
     KIND: ClassVar[str] = "run.ended"
     state: str
@@ -149,7 +154,7 @@ class AgentStarted(Payload):
     first: list[Block]
     """Blocks of the first user message."""
     settings: dict[str, Any]
-    """`max_output_tokens`, `effort`, `thinking`, `call_s`, `silence_s`."""
+    """`max_output_tokens`, `call_s`, `silence_s`, and further fields as `request`."""
     limits: dict[str, Any]
     allowed: list[str]
     """Tools it may call; the definitions in `tools` may hold more."""

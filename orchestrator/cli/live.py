@@ -26,7 +26,6 @@ from orchestrator.cli.output import (
     uses_color,
 )
 from orchestrator.events import Event
-from orchestrator.inspection.reading import event_dict
 from orchestrator.inspection.run import RunView, moment
 from orchestrator.inspection.sentences import describe, duration
 
@@ -189,7 +188,7 @@ class _Plain:
 
 
 def _json_line(event: Event) -> str:
-    return json_text(event_dict(event), is_line=True)
+    return json_text(event.to_dict(), is_line=True)
 
 
 def _ignore(_event: Event) -> None:

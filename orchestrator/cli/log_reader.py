@@ -22,10 +22,7 @@ from orchestrator.cli.output import (
 )
 from orchestrator.errors import SpecError
 from orchestrator.events import Event
-from orchestrator.inspection.reading import (
-    event_dict,
-    follow_events,
-)
+from orchestrator.inspection.reading import follow_events
 from orchestrator.inspection.run import moment
 from orchestrator.inspection.sentences import describe
 from orchestrator.store.eventlog import read_events
@@ -88,7 +85,7 @@ def logs(
             continue
         shown += 1
         if as_json:
-            print_json(event_dict(event), is_line=True)
+            print_json(event.to_dict(), is_line=True)
         else:
             print(_log_line(event, style), flush=follow)
     if not shown:

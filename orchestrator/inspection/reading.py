@@ -25,7 +25,6 @@ from orchestrator.store.records import to_event
 
 __all__ = [
     "RunSummary",
-    "event_dict",
     "follow_events",
     "load_run",
     "summarize",
@@ -54,20 +53,6 @@ class RunSummary:
     def to_dict(self) -> dict[str, Any]:
         """Return all fields by name."""
         return asdict(self)
-
-
-def event_dict(event: Event) -> dict[str, Any]:
-    """Return `event` as the log has it, field for field."""
-    return {
-        "v": event.v,
-        "seq": event.seq,
-        "at": event.at,
-        "run": event.run,
-        "agent": event.agent,
-        "kind": event.kind,
-        "cause": event.cause,
-        "data": event.data,
-    }
 
 
 def load_run(folder: RunFolder) -> RunView:

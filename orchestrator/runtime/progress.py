@@ -8,7 +8,6 @@ from typing import Any
 import orjson
 
 from orchestrator.clock import Clock
-from orchestrator.errors import ToolError
 from orchestrator.events import (
     AgentStarted,
     Event,
@@ -180,13 +179,7 @@ class Progress:
             self._set(agent, tokens=self._rows[agent].tokens + added)
 
     def _note(self, event: Event) -> None:
-        data = event.data
-        try:
-            self.notes_of(event.agent).update(
-                data["section"], data["mode"], data["text"], data.get("pin", False)
-            )
-        except ToolError:
-            return  # an older program took it; it is in the log
+        self.notes_of(event.agent).apply(event)
         if event.agent != "lead":
             self._changed.add(event.agent)
 

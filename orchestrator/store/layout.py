@@ -10,16 +10,9 @@ from pathlib import Path
 
 from orchestrator.errors import StoreError, UnknownRun
 from orchestrator.ids import safe_name
-from orchestrator.store.disk import store_error, sync_folder, write_atomic, write_beside
+from orchestrator.store.disk import store_error, sync_folder, write_beside
 
-__all__ = [
-    "RunFolder",
-    "check_writable",
-    "create",
-    "find_run",
-    "list_runs",
-    "write_atomic",
-]
+__all__ = ["RunFolder", "check_writable", "create", "find_run", "list_runs"]
 
 PROBE_BYTES = 1 << 20  # less room than this and no run gets far
 _RUN_ID = re.compile(r"\d{8}-\d{6}-.+")

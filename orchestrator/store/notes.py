@@ -8,9 +8,9 @@ subagent's `notes.md` has sections of its own choice and no program-owned parts.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Self
 
 from orchestrator.errors import ToolError
 from orchestrator.events import Event, NotesUpdated, parse
@@ -47,7 +47,7 @@ class RunHeader:
     run: str
     objective: str
     state: str
-    """The contract's: `running`, `done`, `partial`, …"""
+    """`running`, `done`, `partial`, …"""
     started: str
     """RFC 3339, UTC."""
     seconds: float
@@ -81,25 +81,6 @@ class Notes:
         self._texts: dict[str, str] = {} if free else dict.fromkeys(SECTIONS, "")
         self._pinned: set[str] = set()
 
-    @classmethod
-    def from_events(cls, events: Iterable[Event], *, agent: str = "lead") -> Self:
-        """Return the notes of `agent` as the log tells them, damaged events left out.
-
-        Args:
-            events: of the run, oldest first; those of other kinds are passed over.
-            agent: whose notes; all but the lead's have free sections.
-        """
-        notes = cls(free=agent != "lead")
-        for event in events:
-            if event.kind != NotesUpdated.KIND or event.agent != agent:
-                continue
-            try:
-                made = parse(event, NotesUpdated)
-                notes.update(made.section, made.mode, made.text, made.pin)
-            except (TypeError, ToolError):
-                continue
-        return notes
-
     @property
     def sections(self) -> dict[str, str]:
         """Return the texts by section, in order; "" where there is none."""
@@ -111,6 +92,12 @@ class Notes:
         return {
             name: text for name, text in self._texts.items() if name in self._pinned
         }
+
+    def apply(self, event: Event) -> None:
+        """Take over a `notes.updated` of the log; one that cannot be is passed over."""
+        with suppress(TypeError, ToolError):
+            made = parse(event, NotesUpdated)
+            self.update(made.section, made.mode, made.text, made.pin)
 
     def update(self, section: str, mode: str, text: str, pin: bool = False) -> str:
         """Write to a section and return its proper name.

@@ -13,7 +13,7 @@ import orjson
 from orchestrator.errors import StoreError
 from orchestrator.events import SCHEMA_VERSION, Event, Payload
 
-__all__ = ["Found", "dump", "encode", "plain", "records_of", "to_event"]
+__all__ = ["Found", "dump", "plain", "records_of", "to_event"]
 
 # `fields` is slow, and this runs for every event.
 _NAMES: dict[type[Payload], tuple[str, ...]] = {}
@@ -88,22 +88,6 @@ def _clean(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     if isinstance(value, list | tuple):
         return [_clean(each) for each in value]
     return value
-
-
-def encode(event: Event) -> bytes:
-    """Return the line of `event`, newline included; reading it gives `event` again."""
-    return b"%s\n" % dump(
-        {
-            "v": event.v,
-            "seq": event.seq,
-            "at": event.at,
-            "run": event.run,
-            "agent": event.agent,
-            "kind": event.kind,
-            "cause": event.cause,
-            "data": event.data,
-        }
-    )
 
 
 def to_event(record: object) -> Event | None:

@@ -12,7 +12,7 @@ The rule, the same for the runtime and for readers:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from orchestrator.events import Event
 from orchestrator.messages import (
@@ -25,7 +25,7 @@ from orchestrator.messages import (
     user_message,
 )
 
-__all__ = ["as_jsonl", "rebuild", "unanswered"]
+__all__ = ["as_jsonl", "rebuild"]
 
 
 class _Conversation:
@@ -85,8 +85,7 @@ def rebuild(events: Iterable[Event], agent: str) -> list[Message]:
 
     Returns:
         Messages that begin with a user message; user and assistant take turns. Where
-        calls still run, their results are missing: see `unanswered`. Empty if the
-        agent has not started.
+        calls still run, their results are missing. Empty if the agent has not started.
     """
     conversation = _Conversation()
     for event in events:
@@ -107,20 +106,6 @@ def rebuild(events: Iterable[Event], agent: str) -> list[Message]:
             conversation.text(data["text"])
     conversation.close()
     return conversation.messages
-
-
-def unanswered(messages: Sequence[Message]) -> list[Block]:
-    """Return the calls of the last assistant message that have no result yet."""
-    for index in range(len(messages) - 1, -1, -1):
-        if messages[index]["role"] == "assistant":
-            answered = {
-                block.get("tool_use_id")
-                for message in messages[index + 1 :]
-                for block in message["content"]
-            }
-            calls = tool_calls(messages[index]["content"])
-            return [call for call in calls if call.get("id") not in answered]
-    return []
 
 
 def as_jsonl(messages: Iterable[Message]) -> bytes:

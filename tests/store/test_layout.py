@@ -7,7 +7,6 @@ import pytest
 from store_parts import full_disk
 
 from orchestrator.errors import StoreError, UnknownRun
-from orchestrator.store import layout
 from orchestrator.store.layout import (
     RunFolder,
     _age_key,
@@ -240,7 +239,3 @@ def test_an_ambiguous_prefix_names_the_runs(tmp_path: Path) -> None:
 
     with pytest.raises(UnknownRun, match=f"begins 2 runs: {SECOND}, {FIRST}"):
         find_run(tmp_path, "2026")
-
-
-def test_layout_offers_the_atomic_write() -> None:
-    assert "write_atomic" in layout.__all__

@@ -211,21 +211,18 @@ def test_pinned_sections_stay_until_they_are_replaced() -> None:
     assert notes.pinned == {}
 
 
-def test_notes_are_rebuilt_from_the_log_and_other_events_passed_over() -> None:
-    events = [
+def test_notes_are_rebuilt_from_the_log_and_damaged_events_passed_over() -> None:
+    notes = Notes()
+    for event in (
         updated("Facts", "one"),
         updated("Facts", "two", pin=True, unknown=1),
         updated("Nowhere", "x"),
         Event(1, "", "r", "lead", "notes.updated", 0, {"section": "Facts"}),
-        Event(1, "", "r", "lead", "tool.started", 0, {}),
-        Event(1, "", "r", "a1", "notes.updated", 0, updated("Own", "mine").data),
-    ]
-
-    notes = Notes.from_events(events)
+    ):
+        notes.apply(event)
 
     assert notes.sections["Facts"] == "one\ntwo"
     assert notes.pinned == {"Facts": "one\ntwo"}
-    assert Notes.from_events(events, agent="a1").sections == {"Own": "mine"}
 
 
 def test_a_subagent_has_sections_of_its_own_choice() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from orchestrator.events import Event
-from orchestrator.store.transcript import as_jsonl, rebuild, unanswered
+from orchestrator.store.transcript import as_jsonl, rebuild
 
 GO = {"type": "text", "text": "go"}
 SAID = {"type": "text", "text": "I look."}
@@ -120,14 +120,6 @@ def test_rebuilding_does_not_change_the_events() -> None:
     rebuild([first, added("more")], "a1")
 
     assert first.data == {"first": [GO]}
-
-
-def test_calls_without_a_result_are_unanswered() -> None:
-    messages = rebuild([started(), answered(C1, C2), ended("c1")], "a1")
-
-    assert unanswered(messages) == [C2]
-    assert unanswered(rebuild([started(), answered(C1), ended("c1")], "a1")) == []
-    assert unanswered([]) == []
 
 
 def test_jsonl_has_one_message_a_line() -> None:
