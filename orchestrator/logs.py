@@ -1,8 +1,8 @@
 """Diagnostics: what the program says about itself, to people and to machines.
 
 Readable lines on a terminal, JSON lines elsewhere, always on stderr. The run's events
-are not diagnostics: they have a log of their own. Only the runtime imports this module,
-since structlog takes longer to load than a reading command may last.
+are not diagnostics: they have a log of their own. Only a command that runs something
+imports this, since structlog takes longer to load than a reading command may last.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import structlog
 
-__all__ = ["bind", "configure", "get_logger"]
+__all__ = ["configure"]
 
 LEVEL_VARIABLE = "ORCHESTRATE_LOG"
 _DEFAULT_LEVEL = "warning"
@@ -30,16 +30,17 @@ class _CurrentStderr:
         sys.stderr.flush()
 
 
-def configure(level: str = "", *, as_json: bool | None = None) -> None:
+def configure(*, as_json: bool | None = None) -> None:
     """Set up structlog for this process; a later call replaces an earlier one.
 
+    `ORCHESTRATE_LOG` is the least level that is told: `debug`, `info`, `warning` (also
+    for an unknown name) or `error`.
+
     Args:
-        level: `debug`, `info`, `warning` or `error`; "" takes `ORCHESTRATE_LOG`, or
-            `warning`. An unknown name means `warning`.
         as_json: JSON lines in place of readable ones; None: unless stderr is a
             terminal.
     """
-    name = (level or os.environ.get(LEVEL_VARIABLE, "") or _DEFAULT_LEVEL).upper()
+    name = (os.environ.get(LEVEL_VARIABLE) or _DEFAULT_LEVEL).upper()
     number = logging.getLevelNamesMapping().get(name, logging.WARNING)
     is_terminal = sys.stderr.isatty()
     shared: list[Any] = [
@@ -61,14 +62,3 @@ def configure(level: str = "", *, as_json: bool | None = None) -> None:
         logger_factory=structlog.PrintLoggerFactory(file=_CurrentStderr()),  # type: ignore[arg-type]  # needs write and flush only
         cache_logger_on_first_use=False,
     )
-
-
-def bind(**values: str) -> None:
-    """Add `run`, `agent` or other values to every later line of this task."""
-    structlog.contextvars.bind_contextvars(**values)
-
-
-def get_logger() -> structlog.typing.FilteringBoundLogger:
-    """Return the logger; its messages are `noun.verb` with fields."""
-    logger: structlog.typing.FilteringBoundLogger = structlog.get_logger()
-    return logger

@@ -8,7 +8,7 @@ import orjson
 import pytest
 import structlog
 
-from orchestrator.logs import bind, configure, get_logger
+from orchestrator.logs import configure
 
 Capture = pytest.CaptureFixture[str]
 
@@ -22,9 +22,9 @@ def clean() -> Iterator[None]:
 
 def test_lines_are_json_where_stderr_is_no_terminal(capsys: Capture) -> None:
     configure()
-    bind(run="r1", agent="a1")
+    structlog.contextvars.bind_contextvars(run="r1", agent="a1")
 
-    get_logger().warning("model.slow", seconds=3)
+    structlog.get_logger().warning("model.slow", seconds=3)
 
     shown, told = capsys.readouterr()
     line = orjson.loads(told)
@@ -42,7 +42,7 @@ def test_lines_are_json_where_stderr_is_no_terminal(capsys: Capture) -> None:
 def test_readable_lines_have_no_colour_off_a_terminal(capsys: Capture) -> None:
     configure(as_json=False)
 
-    get_logger().error("disk.full", path="runs")
+    structlog.get_logger().error("disk.full", path="runs")
 
     told = capsys.readouterr().err
     assert "disk.full" in told
@@ -58,7 +58,7 @@ def test_the_level_comes_from_the_environment(
     monkeypatch.setenv("ORCHESTRATE_LOG", level)
     configure()
 
-    get_logger().debug("x.y")
-    get_logger().warning("x.z")
+    structlog.get_logger().debug("x.y")
+    structlog.get_logger().warning("x.z")
 
     assert len(capsys.readouterr().err.splitlines()) == count

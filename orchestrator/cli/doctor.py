@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPException
 from importlib import metadata
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -28,11 +28,8 @@ State = Literal["ok", "note", "problem"]
 
 DEFAULT_URL = "https://api.anthropic.com"
 REACH_S = 3.0
-REQUIRED = (
-    "orchestrator", "anthropic", "aiohttp", "anyio", "pydantic", "PyYAML", "rich",
-    "structlog", "bc-detect-secrets", "genai-prices", "jsonschema",
-)  # fmt: skip
-EXTRAS = {"documents": ("pypdf", "docx", "selectolax")}
+PACKAGE = "orchestrator"
+_REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:.*extra == ['\"](?P<extra>[\w-]+))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +65,30 @@ def examine(env: Mapping[str, str], runs_dir: Path) -> Iterator[Check]:
         env.get("ANTHROPIC_BASE_URL") or DEFAULT_URL, is_needed=bool(source)
     )
     yield _runs(runs_dir)
-    yield from _extras()
 
 
 def _packages() -> Iterator[Check]:
-    for name in REQUIRED:
+    """Yield the package and what it needs; of an extra only what is missing in it."""
+    yield Check(PACKAGE, "ok", metadata.version(PACKAGE))
+    missing: dict[str, list[str]] = {}
+    for written in metadata.requires(PACKAGE) or ():
+        found = _REQUIREMENT.match(written)
+        if found is None:
+            continue
+        name, extra = found["name"], found["extra"]
+        lost = missing.setdefault(extra, []) if extra else []
         try:
-            yield Check(name, "ok", metadata.version(name))
+            version = metadata.version(name)
         except metadata.PackageNotFoundError:
-            yield Check(name, "problem", "not installed")
+            lost.append(name)
+            if not extra:
+                yield Check(name, "problem", "not installed")
+        else:
+            if not extra:
+                yield Check(name, "ok", version)
+    for extra, names in missing.items():
+        found_out = f"{', '.join(names)} not installed" if names else "installed"
+        yield Check(f"extra {extra}", "note" if names else "ok", found_out)
 
 
 def _ripgrep() -> Check:
@@ -128,13 +140,3 @@ def _runs(runs_dir: Path) -> Check:
         with suppress(OSError):  # a run may have begun there meanwhile
             runs_dir.rmdir()
     return Check("runs folder", "ok", f"{runs_dir} can be written")
-
-
-def _extras() -> Iterator[Check]:
-    for extra, modules in EXTRAS.items():
-        missing = [name for name in modules if find_spec(name) is None]
-        yield Check(
-            f"extra {extra}",
-            "note" if missing else "ok",
-            f"{', '.join(missing)} not installed" if missing else "installed",
-        )

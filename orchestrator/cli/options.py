@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-__all__ = ["DEFAULT_RUNS_DIR", "json_option", "runs_dir_option"]
+from orchestrator.settings import Settings
 
-DEFAULT_RUNS_DIR = "runs"
+__all__ = ["json_option", "runs_dir_option"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -20,8 +21,7 @@ def runs_dir_option(command: F) -> F:
     return click.option(
         "--runs-dir",
         type=click.Path(path_type=Path),
-        default=DEFAULT_RUNS_DIR,
-        envvar="ORCHESTRATE_RUNS_DIR",
+        default=lambda: Settings.load(os.environ).runs_dir,
         metavar="DIR",
         help="Where runs are kept (default ./runs; also ORCHESTRATE_RUNS_DIR).",
     )(command)

@@ -208,13 +208,12 @@ def _pieces(word: str, columns: int) -> list[str]:
     return [*pieces, piece]
 
 
-def dollars(usd: float | None, *, is_whole: bool = True) -> str:
+def dollars(usd: float | None) -> str:
     """Return dollars in a short form: `0`, `0.0003`, `0.031`, `1.24`; `?`: unknown."""
     if usd is None:
         return "?"
     digits = 0 if usd == 0 else 4 if usd < 0.001 else 3 if usd < 0.0995 else 2
-    shown = f"{usd:.{digits}f}"
-    return shown if is_whole else shown + "+?"
+    return f"{usd:.{digits}f}"
 
 
 def age(since: datetime, now: datetime) -> str:

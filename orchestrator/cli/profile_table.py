@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
-from orchestrator.cli.output import pad, safe
+from orchestrator.cli.output import cut, is_terminal, pad, safe, terminal_width
 from orchestrator.spec.profile import Profile
 from orchestrator.spec.profiles import LEAD, Discovery, allowed_tools
 
@@ -39,13 +38,18 @@ def profile_rows(found: Discovery) -> list[dict[str, Any]]:
 
 
 def profile_lines(rows: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield profiles as text: a line, then what it is for and may call."""
+    """Yield profiles as text: a line, then what it is for and may call.
+
+    What it is for is cut at the edge of a terminal; piped, it is whole.
+    """
     columns = max((len(row["name"]) for row in rows), default=0) + 2
     for row in rows:
         model = row["model"] or "model of the run"
         yield f"{pad(safe(row['name']), columns)}{safe(row['source'])}  ({safe(model)})"
         indent = " " * columns
-        yield f"{indent}{_cut(safe(row['description']), columns)}"
+        told = safe(row["description"])
+        room = max(terminal_width() - columns, 40)
+        yield f"{indent}{cut(told, room) if is_terminal() else told}"
         yield f"{indent}tools: {', '.join(row['tools'])}"
         if row["not_available"]:
             yield f"{indent}not available: {', '.join(row['not_available'])}"
@@ -54,8 +58,3 @@ def profile_lines(rows: list[dict[str, Any]]) -> Iterator[str]:
                 f"{key} {value:g}" for key, value in row["limits"].items()
             )
             yield f"{indent}limits: {shown}"
-
-
-def _cut(text: str, used: int) -> str:
-    room = max(shutil.get_terminal_size((100, 24)).columns - used, 40)
-    return text if len(text) <= room else text[: room - 1] + "…"

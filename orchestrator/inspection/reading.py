@@ -100,7 +100,6 @@ def summarize(folder: RunFolder) -> RunSummary:
 def follow_events(
     folder: RunFolder,
     *,
-    after: int = 0,
     poll_s: float = 0.5,
     wait: Callable[[float], None] = time.sleep,
 ) -> Iterator[Event]:
@@ -108,7 +107,6 @@ def follow_events(
 
     Args:
         folder: the run.
-        after: events up to this `seq` are left out.
         poll_s: seconds between two looks at the log.
         wait: waits so many seconds.
     """
@@ -122,7 +120,7 @@ def follow_events(
         *lines, rest = (rest + data).split(b"\n")
         for line in lines:
             event = _decoded(line)
-            if event is not None and event.seq > after:
+            if event is not None:
                 yield event
         if not is_live:
             return

@@ -52,9 +52,9 @@ def duration(seconds: float) -> str:
     return f"{whole // 86400}d"
 
 
-def count_phrase(count: int, noun: str, plural: str = "") -> str:
+def count_phrase(count: int, noun: str) -> str:
     """Return `1 item` or `3 items`."""
-    return f"{count} {noun if count == 1 else plural or noun + 's'}"
+    return f"{count} {noun if count == 1 else noun + 's'}"
 
 
 def _amount(limit: str, value: object) -> str:

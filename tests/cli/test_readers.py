@@ -53,6 +53,15 @@ def out_json(capsys: Capture, *argv: str) -> Any:
     return orjson.loads(out(capsys, *argv, "--json"))
 
 
+def test_the_folder_of_the_environment_may_lie_in_the_home(
+    folder: RunFolder, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(folder.path.parent.parent))
+    monkeypatch.setenv("ORCHESTRATE_RUNS_DIR", f"~/{folder.path.parent.name}")
+
+    assert RUN_ID in out(capsys, "runs")
+
+
 def test_runs_lists_the_newest_first(folder: RunFolder, capsys: Capture) -> None:
     halfway_run(folder.path.parent, OTHER_ID)
 
