@@ -9,9 +9,10 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from orchestrator.spec.document import Where
+
 __all__ = ["Problem", "complaints", "describe", "keys_of", "nearest"]
 
-Where = tuple[str | int, ...]
 Problem = tuple[Where, str]
 """Place of the fault in the data, and the message."""
 

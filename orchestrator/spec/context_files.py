@@ -57,11 +57,9 @@ def relative_path(workspace: Path, written: str) -> str:
         raise SpecError(
             f"`{written}` {what}; files in the workspace {workspace} are allowed"
         )
-    return (
-        Path(os.path.normpath(named)).relative_to(root).as_posix()
-        if (Path(os.path.normpath(named)).is_relative_to(root))
-        else path.relative_to(root).as_posix()
-    )
+    plain = Path(os.path.normpath(named))  # a link inside keeps its own name
+    shown = plain if plain.is_relative_to(root) else path
+    return shown.relative_to(root).as_posix()
 
 
 def read_context(workspace: Path, paths: tuple[str, ...]) -> tuple[ContextFile, ...]:

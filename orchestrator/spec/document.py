@@ -18,13 +18,14 @@ import yaml
 
 from orchestrator.errors import SpecError
 
-__all__ = ["Document", "dump", "parse", "parse_value", "read_source"]
+__all__ = ["Document", "Where", "dump", "parse", "parse_value", "read_source"]
 
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 60
 MAX_NODES = 50_000
 
 Where = tuple[str | int, ...]
+"""Keys and indices that lead to a part of plain data."""
 
 _BaseLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"

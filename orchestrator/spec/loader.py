@@ -17,8 +17,16 @@ from pydantic import ValidationError
 from orchestrator.errors import NotYet, SpecError
 from orchestrator.spec.complaints import complaints, describe
 from orchestrator.spec.context_files import guide_of, read_context, relative_path
-from orchestrator.spec.document import Document, dump, parse, parse_value, read_source
+from orchestrator.spec.document import (
+    Document,
+    Where,
+    dump,
+    parse,
+    parse_value,
+    read_source,
+)
 from orchestrator.spec.not_yet import not_yet
+from orchestrator.spec.profiles import LEAD
 from orchestrator.spec.task import Task
 
 __all__ = [
@@ -35,8 +43,6 @@ NAME_WORDS = 6
 SHORT_FORMS = ("model", "effort")
 # For these `--set` takes the value as it stands where YAML would make more of it.
 TEXT_FIELDS = ("name", "objective", "workspace", "fallback_model", "model")
-
-Where = tuple[str | int, ...]
 
 
 def load_task(path: Path, overrides: Mapping[str, str]) -> Task:
@@ -237,10 +243,10 @@ def _first(source: _Source, error: ValidationError) -> SpecError:
 
 def _check_names(source: _Source, task: Task) -> None:
     for i, name in enumerate(task.agents):
-        if name == "lead":
+        if name == LEAD:
             raise source.error(
                 ("agents", i),
-                "`lead` is the lead itself; name the profiles it may hand work to",
+                f"`{LEAD}` is the lead itself; name the profiles it may hand work to",
             )
     for name in ("questions", "constraints", "agents", "context"):
         for i, text in enumerate(getattr(task, name) or ()):

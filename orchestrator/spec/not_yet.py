@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from orchestrator.spec.limits import Limits
 from orchestrator.spec.task import ContextPolicy, Task
 
 __all__ = ["READY_POLICY", "not_yet"]
@@ -33,6 +34,8 @@ def not_yet(task: Task) -> Iterator[tuple[tuple[str, ...], str]]:
         yield ("redact",), "not yet: secrets are always redacted; only `[secrets]`"
     if task.limits.depth > MAX_DEPTH:
         yield ("limits", "depth"), f"not yet: at most {MAX_DEPTH}"
+    if task.limits.stall_s != Limits.model_fields["stall_s"].get_default():
+        yield ("limits", "stall_s"), "not yet: leave it out"
 
 
 def _roles_and_policy(task: Task) -> Iterator[tuple[tuple[str, ...], str]]:

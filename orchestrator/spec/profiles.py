@@ -169,19 +169,18 @@ def _shown(path: Path, cwd: Path) -> str:
         return str(path)
 
 
-def select(agents: Iterable[str], found: Discovery, *, file: str = "") -> Selection:
+def select(agents: Iterable[str], found: Discovery) -> Selection:
     """Return the lead's profile and those that a task names.
 
     Args:
         agents: names, as in `Task.agents`.
         found: from `discover`.
-        file: the task file, for messages.
 
     Raises:
         SpecError: one is broken or does not exist.
     """
-    lead = _pick(LEAD, found, file)
-    subagents = {name: _pick(name, found, file) for name in agents}
+    lead = _pick(LEAD, found)
+    subagents = {name: _pick(name, found) for name in agents}
     notices = [
         f"not taken over from {found.profiles[name].source}: {found.notes[name]}"
         for name in (LEAD, *subagents)
@@ -190,13 +189,13 @@ def select(agents: Iterable[str], found: Discovery, *, file: str = "") -> Select
     return Selection(lead, subagents, notices)
 
 
-def _pick(name: str, found: Discovery, file: str) -> Profile:
+def _pick(name: str, found: Discovery) -> Profile:
     if name in found.profiles:
         return found.profiles[name]
     if name in found.broken:
         raise found.broken[name]
     there = ", ".join(sorted(set(found.profiles) - {LEAD})) or "none"
-    raise SpecError(f"no profile `{name}`; there are: {there}", file, 0, "agents")
+    raise SpecError(f"no profile `{name}`; there are: {there}", field="agents")
 
 
 def allowed_tools(

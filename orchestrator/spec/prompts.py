@@ -15,7 +15,7 @@ from orchestrator.errors import SpecError
 from orchestrator.resources import data_root
 from orchestrator.spec.document import read_source
 
-__all__ = ["PROMPTS", "PromptBook", "fill", "placeholders_of"]
+__all__ = ["PROMPTS", "PromptBook", "placeholders_of"]
 
 MAX_BYTES = 200_000
 
@@ -66,7 +66,7 @@ class PromptBook:
 
     Attributes:
         folders: looked through in order; first hit wins.
-        used: file of each prompt that was filled, for the run's copies.
+        used: file of each prompt that was read, for the run's copies.
     """
 
     folders: tuple[Path, ...] = ()
@@ -149,11 +149,3 @@ def _check(text: str, name: str, path: Path) -> None:
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"{{{{{name}}}}}" for name in sorted(names)) or "none"
-
-
-_SHIPPED = PromptBook()
-
-
-def fill(name: str, **values: str) -> str:
-    """Return a shipped prompt, filled; see `PromptBook.fill`."""
-    return _SHIPPED.fill(name, **values)

@@ -246,7 +246,7 @@ class TestDiscovery:
         with pytest.raises(
             SpecError, match="no profile `scout`; there are: explorer, r"
         ):
-            select(["scout"], found, file="t.yaml")
+            select(["scout"], found)
 
     def test_what_was_read_over_is_one_notice(self, folder: Path) -> None:
         for name in ("a", "b"):

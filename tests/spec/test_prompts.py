@@ -14,10 +14,11 @@ from orchestrator.spec.first_messages import (
     workspace_text,
 )
 from orchestrator.spec.profile import Profile
-from orchestrator.spec.prompts import PROMPTS, PromptBook, fill, placeholders_of
+from orchestrator.spec.prompts import PROMPTS, PromptBook, placeholders_of
 from orchestrator.spec.task import Task
 
 SHIPPED = data_root() / "prompts"
+fill = PromptBook().fill
 PROFILE = Profile(name="explorer", description="Looks.", prompt="p")
 BRIEF = {
     "title": "Token checks",
