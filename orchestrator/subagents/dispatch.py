@@ -117,9 +117,13 @@ class Dispatcher:
         self._room = anyio.CapacityLimiter(crew.task.limits.concurrency)
         self._door = anyio.Lock()
         events = list(past)
+        over = {
+            event.data["id"] for event in events if event.kind == SubagentEnded.KIND
+        }
         for event in events:
             if event.kind == SubagentAccepted.KIND:
-                self._restore(parse(event, SubagentAccepted), events)
+                accepted = parse(event, SubagentAccepted)
+                self._restore(accepted, [] if accepted.id in over else events)
             elif event.kind == SubagentEnded.KIND:
                 self._place(event.data["id"]).ended = parse(event, SubagentEnded)
             elif event.kind == BriefRefused.KIND:
@@ -316,6 +320,8 @@ class Dispatcher:
             place.ended = await broken_off(self._crew, place.child, why, trace)
 
     def _restore(self, accepted: SubagentAccepted, events: Sequence[Event]) -> None:
+        """Take a subagent over; `events` are none where it has ended."""
+        resumed = rebuild(self._crew.services, accepted.id, events)
         returned = [
             event.data["findings"]
             for event in events
@@ -327,8 +333,12 @@ class Dispatcher:
             accepted.id,
             Brief.model_validate(accepted.brief),
             self._parent,
-            rebuild(self._crew.services, accepted.id, events),
-            tuple(Findings.model_validate(each) for each in returned),
+            resumed,
+            # One that was sent back counts once the subagent was told.
+            tuple(
+                Findings.model_validate(each)
+                for each in returned[: resumed.returned if resumed else 0]
+            ),
         )
         self._take_in(child, accepted.call, accepted.index)
 
