@@ -36,6 +36,17 @@ _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _TIGHT_TAGS = frozenset({"br", "dd", "dt", "li", "option", "tr"})
 _CELLS = frozenset({"td", "th"})
 _BLANK_LINES = re.compile(r"\n{3,}")
+# Parsing takes time that grows with the square of the depth.
+_MAX_DEPTH = 5000
+_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
+# They hold nothing, or end where the next one begins.
+_FLAT_TAGS = frozenset(
+    re.findall(
+        r"\w+",
+        "area base br col dd dt embed hr img input li link meta option p param source "
+        "td th tr track wbr",
+    )
+)
 
 
 def kind_of(name: str, head: bytes) -> str:
@@ -68,7 +79,9 @@ def extract(kind: str, data: bytes, decoded: str | None) -> str | None:
     """
     if kind == "html":
         parser = _load("selectolax.lexbor")
-        return None if parser is None or decoded is None else _html(parser, decoded)
+        if parser is None or decoded is None or _is_too_deep(decoded):
+            return None
+        return _html(parser, decoded)
     module = _load({"pdf": "pypdf", "docx": "docx"}[kind])
     if module is None:
         raise ToolError(
@@ -125,6 +138,28 @@ def _docx_lines(document: Any) -> Iterator[str]:  # noqa: ANN401 - a document
         style = block.style.name if block.style is not None else ""
         level = re.fullmatch(r"Heading (\d)", style or "")
         yield ("#" * int(level[1]) + " " if level else "") + block.text
+
+
+def _is_too_deep(text: str) -> bool:
+    """Tell whether the elements of a page nest so deep that parsing would not end."""
+    if text.count("<") <= _MAX_DEPTH:
+        return False
+    depth = 0
+    still_open: dict[str, int] = {}
+    for slash, written in _TAG.findall(text):
+        tag = written.lower()
+        if tag in _FLAT_TAGS:
+            continue
+        count = still_open.get(tag, 0)
+        if not slash:
+            still_open[tag] = count + 1
+            depth += 1
+            if depth > _MAX_DEPTH:
+                return True
+        elif count:
+            still_open[tag] = count - 1
+            depth -= 1
+    return False
 
 
 def _html(parser: Any, text: str) -> str:  # noqa: ANN401 - a module

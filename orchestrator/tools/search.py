@@ -125,6 +125,8 @@ def _ripgrepped(
     is_wanted = matcher(args.glob, name) if not _is_file(name, context) else _any
     allowed: dict[str, bool] = {}
     for line in _searched(options, args.glob, name, context):
+        if not line.startswith(b"./"):
+            continue  # the end of a name that holds a line end: no file of its own
         hit = parse_line(line, is_count=args.output != "lines")
         if hit is None:
             continue
@@ -238,7 +240,14 @@ class Glob:
 
 
 def _split_at_nul(lines: Iterator[bytes]) -> Iterator[str]:
+    """Yield paths; those that hold a line end are left out, since no row can."""
+    rest = b""
     for line in lines:
-        for path in line.split(b"\0"):
-            if path:
+        first, *others = line.split(b"\0")
+        if not others:
+            rest += first + b"\n"
+            continue
+        for path in (rest + first, *others[:-1]):
+            if path and b"\n" not in path:
                 yield path.decode("utf-8", "replace").removeprefix("./")
+        rest = others[-1] + b"\n" if others[-1] else b""

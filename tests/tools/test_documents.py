@@ -119,3 +119,24 @@ async def test_a_pdf_without_text_says_that_it_may_be_a_scan(bench: ToolBench) -
     told = await bench.error("read_file", path="scan.pdf")
 
     assert told == "this PDF file has 2 pages but no text; it may be a scan"
+
+
+async def test_a_page_nested_beyond_reason_is_read_as_plain_text(
+    bench: ToolBench,
+) -> None:
+    bench.write("deep.html", "<div>" * 100_000 + "refund")
+
+    text = await bench.text("read_file", path="deep.html")
+
+    assert text.startswith("deep.html: ")
+    assert "<div><div>" in text
+
+
+async def test_a_long_flat_page_is_no_deep_one(bench: ToolBench) -> None:
+    page = "<ul>" + "<li>one<br><b>two</b>" * 8000 + "</ul>"
+    bench.write("flat.html", page)
+
+    text = await bench.text("read_file", path="flat.html")
+
+    assert "<li>" not in text
+    assert "one\n" in text

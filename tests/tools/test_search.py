@@ -353,3 +353,17 @@ def test_ripgrep_is_found_beside_python_and_then_on_the_path(
 )
 def test_globs_mean_what_gitignore_means(glob: str, path: str, *, fits: bool) -> None:
     assert matcher(glob, ".")(path) is fits
+
+
+async def test_a_name_with_a_line_end_is_not_taken_for_another_file(
+    bench: ToolBench,
+) -> None:
+    bench.write("new\nline.md", "needle\n")
+    bench.write("after.md", "needle\n")
+    bench.write("zz.md", "needle\n")
+
+    found = await bench.text("grep", pattern="needle")
+    names = await bench.text("glob", pattern="*.md")
+
+    assert found.split("\n") == ["after.md:1:needle", "zz.md:1:needle"]
+    assert names.split("\n") == ["after.md", "zz.md"]
