@@ -86,6 +86,10 @@ class Found:
     first: int
     last: int
 
+    def distance(self, lines: tuple[int, int]) -> int:
+        """Return how many lines lie between this and `lines`; 0 where they meet."""
+        return max(self.first - lines[1], lines[0] - self.last, 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Citation:
@@ -212,7 +216,7 @@ class FoldedText:
         before = self._last_before(folded, start)
         if before >= 0:
             places.append(self._place(before, len(folded)))
-        return min(places, key=lambda place: _distance(place, near), default=None)
+        return min(places, key=lambda place: place.distance(near), default=None)
 
     def _last_before(self, folded: str, start: int) -> int:
         # Searched in the reversed text: `str.find` is linear at worst, `str.rfind`
@@ -243,7 +247,7 @@ class FoldedText:
         ]
         if near is None:
             return places[0] if places else None
-        return min(places, key=lambda place: _distance(place, near), default=None)
+        return min(places, key=lambda place: place.distance(near), default=None)
 
     def _place(self, at: int, length: int) -> Found:
         first = bisect_right(self._starts, at) - 1
@@ -303,10 +307,6 @@ def _forms(quote: str) -> list[str]:
             if any(line.strip() for line in bare):
                 forms.append("\n".join(bare))
     return forms
-
-
-def _distance(place: Found, near: tuple[int, int]) -> int:
-    return max(place.first - near[1], near[0] - place.last, 0)
 
 
 def citations(report: str) -> list[Citation]:

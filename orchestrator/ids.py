@@ -7,7 +7,10 @@ import re
 import unicodedata
 from datetime import datetime
 
-__all__ = ["artifact_id", "run_id", "safe_name", "sha256"]
+__all__ = ["REFERENCE", "artifact_id", "run_id", "safe_name", "sha256"]
+
+REFERENCE = re.compile(r"art_[0-9a-f]{12}")
+"""The form of what `artifact_id` returns."""
 
 MAX_NAME_CHARS = 48
 _RESERVED = {"con", "prn", "aux", "nul"} | {

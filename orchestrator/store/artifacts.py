@@ -8,12 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from orchestrator.errors import StoreError
-from orchestrator.ids import artifact_id
+from orchestrator.ids import REFERENCE, artifact_id
 from orchestrator.store.disk import put_in_place, store_error, sync_folder, write_beside
 
 __all__ = ["Artifacts"]
 
-_REF = re.compile(r"art_[0-9a-f]{12}")
 _EXT = re.compile(r"[a-z0-9]{1,8}")
 
 
@@ -68,7 +67,7 @@ class Artifacts:
         Raises:
             StoreError: `ref` is no reference, or nothing is stored under it.
         """
-        if not _REF.fullmatch(ref):
+        if not REFERENCE.fullmatch(ref):
             raise StoreError(
                 f"`{ref[:80]}` is no reference; one looks like art_0123456789ab"
             )
@@ -118,7 +117,7 @@ class Artifacts:
             return likely if likely.exists() else None
         with suppress(FileNotFoundError):
             for path in self.folder.iterdir():
-                if _REF.fullmatch(path.stem):
+                if REFERENCE.fullmatch(path.stem):
                     self._known[path.stem] = path
         found = self._known.get(ref)
         return found if found is not None and found.exists() else None

@@ -19,6 +19,7 @@ from orchestrator.evidence import (
     quote_problem,
 )
 from orchestrator.findings import Evidence, Findings, Item
+from orchestrator.ids import REFERENCE
 
 __all__ = ["Checked", "Problem", "Settled", "check", "settle"]
 
@@ -30,7 +31,6 @@ MIN_CJK_CHARS = 6
 MIN_SUMMARY_CHARS = 12
 SHOWN_CHARS = 60
 
-_REFERENCE = re.compile(r"art_[0-9a-f]{12}")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _DUMMY = re.compile(
     r"\W*(?:(?:this is )?(?:a |the |my |some )?(?:test(?:ing)?|dummy|placeholder|"
@@ -205,7 +205,7 @@ class _LookUp:
             if target in self._seen:
                 names = [each.artifact for each in reversed(self._seen[target])]
             else:
-                names = [target] if _REFERENCE.fullmatch(target) else []
+                names = [target] if REFERENCE.fullmatch(target) else []
             texts = [text for name in names if (text := self._text(name)) is not None]
             self._folded[target] = [FoldedText(text) for text in texts]
         return self._folded[target]
@@ -304,7 +304,7 @@ def _check_evidence(evidence: Evidence, looked_up: _LookUp) -> tuple[Evidence, s
             f"the quote “{_shown(evidence.quote)}” is not in that file as you read it; "
             "copy it word for word, without leaving anything out, or drop the claim"
         )
-    if near is not None and _gap(found, near) > NEAR_LINES:
+    if near is not None and found.distance(near) > NEAR_LINES:
         looked_up.moved += 1
     place = Source(source.target, found.first, found.last)
     return evidence.model_copy(update={"source": str(place)}), ""
@@ -317,12 +317,8 @@ def _best(
     places = [place for text in texts if (place := text.find(quote, near)) is not None]
     if near is None:
         return places[0] if places else None
-    close = [place for place in places if _gap(place, near) <= NEAR_LINES]
+    close = [place for place in places if place.distance(near) <= NEAR_LINES]
     return next(iter([*close, *places]), None)
-
-
-def _gap(place: Found, near: tuple[int, int]) -> int:
-    return max(place.first - near[1], near[0] - place.last, 0)
 
 
 def _dummy_problems(findings: Findings, proven: Collection[int]) -> list[Problem]:
@@ -373,7 +369,7 @@ def _known_artifacts(
     known = tuple(
         name
         for name in dict.fromkeys(findings.artifacts)
-        if _REFERENCE.fullmatch(name) and looked_up.is_stored(name)
+        if REFERENCE.fullmatch(name) and looked_up.is_stored(name)
     )
     unknown = [name for name in dict.fromkeys(findings.artifacts) if name not in known]
     if not unknown:
@@ -389,5 +385,5 @@ def _list(names: Collection[str]) -> str:
 
 def _shown(text: str) -> str:
     # A reference in full would count as one that was shown, and could be opened.
-    flat = _REFERENCE.sub(lambda match: f"{match[0][:8]}…", " ".join(text.split()))
+    flat = REFERENCE.sub(lambda match: f"{match[0][:8]}…", " ".join(text.split()))
     return flat if len(flat) <= SHOWN_CHARS else f"{flat[: SHOWN_CHARS - 1]}…"

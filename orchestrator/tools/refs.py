@@ -10,17 +10,17 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.errors import StoreError, ToolError
+from orchestrator.evidence import split_lines
+from orchestrator.ids import REFERENCE
 from orchestrator.tools.arguments import listed, shown
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
 from orchestrator.tools.hits import parse_line
 from orchestrator.tools.pages import Source, around, fitting, page_output
 from orchestrator.tools.ripgrep import lines_of_ripgrep
 from orchestrator.tools.scan import simple_scan
-from orchestrator.tools.versions import lines_of
 
 __all__ = ["ReadRef"]
 
-_REF = re.compile(r"art_[0-9a-f]{12}")
 _HIT_CHARS = 1000
 _MAX_HITS = 500
 _SHOWN_ITEMS = 5
@@ -75,7 +75,7 @@ class ReadRef:
             text = _fields(text, ref, args.fields)
         elif args.pattern:
             return _matching(text, ref, args, context)
-        lines = lines_of(text)
+        lines = split_lines(text)
         source = Source(ref, lines, len(lines))
         return page_output(
             source, context, first_line=args.first_line, max_lines=args.max_lines
@@ -83,7 +83,7 @@ class ReadRef:
 
 
 def _known(written: str, context: ToolContext) -> str:
-    match = _REF.match(written.strip().strip("`\"'[]()"))
+    match = REFERENCE.match(written.strip().strip("`\"'[]()"))
     if match is None:
         raise ToolError(
             f"{shown(written)} is no reference; one looks like `art_0123456789ab`"

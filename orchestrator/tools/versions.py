@@ -11,11 +11,12 @@ from pathlib import Path
 
 from orchestrator.errors import ToolError
 from orchestrator.events import FileSeen
+from orchestrator.evidence import split_lines
 from orchestrator.ids import sha256
 from orchestrator.tools.base import ToolContext
 from orchestrator.tools.cleaning import clean
 
-__all__ = ["MAX_KEPT_BYTES", "Version", "Window", "keep", "lines_of", "read_bytes"]
+__all__ = ["MAX_KEPT_BYTES", "Version", "Window", "keep", "read_bytes"]
 
 MAX_KEPT_BYTES = 5_000_000
 """A bigger file is read in windows, and no copy of it is kept."""
@@ -75,17 +76,9 @@ def keep(name: str, data: bytes, text: str, context: ToolContext) -> Version:
         StoreError: it cannot be stored.
     """
     fit = context.redact(clean(_plain_ends(text)))
-    lines = lines_of(fit)
+    lines = split_lines(fit)
     artifact = context.artifacts.put(fit.encode()) if fit else ""
     return Version(lines, FileSeen(name, sha256(data), artifact, len(lines)))
-
-
-def lines_of(text: str) -> list[str]:
-    """Return the lines of `text`, whose only line end is LF, without their ends."""
-    lines = text.split("\n")
-    if not lines[-1]:
-        lines.pop()
-    return lines
 
 
 def read_window(
@@ -117,7 +110,7 @@ def read_window(
             held += len(parts[-1])
         newlines += found
     total = newlines + (last != "\n")
-    lines = lines_of(context.redact(clean("".join(parts))))
+    lines = split_lines(context.redact(clean("".join(parts))))
     if held >= max_chars and len(lines) > 1:
         lines.pop()  # not whole
     return Window(lines, start, total, hashed.hexdigest())
