@@ -14,7 +14,7 @@ from orchestrator.tools.files import ListDir, ReadFile
 from orchestrator.tools.handin import Finish, SubmitFindings
 from orchestrator.tools.notes import UpdateNotes
 from orchestrator.tools.refs import ReadRef
-from orchestrator.tools.schema import input_schema
+from orchestrator.tools.registry import definition_of
 from orchestrator.tools.search import Glob, Grep
 
 __all__ = ["ToolRow", "definition_tokens", "tool_rows"]
@@ -59,12 +59,7 @@ def definition_tokens(names: Collection[str]) -> int:
 
 
 def _tokens(tool: type[Tool[Any]]) -> int:
-    definition = {
-        "name": tool.name,
-        "description": tool.description,
-        "input_schema": input_schema(tool.Args),
-    }
-    return estimate(encode(definition).decode())
+    return estimate(encode(definition_of(tool)).decode())
 
 
 def _first_sentence(text: str) -> str:

@@ -9,21 +9,9 @@ from typing import Any, ClassVar
 
 from orchestrator.events import Event
 from orchestrator.inspection.tokens import Cost, Tokens, number
+from orchestrator.spec.foreign import EXPLORE_NOTHING
 
-__all__ = ["BOOKKEEPING_TOOLS", "AgentView"]
-
-# Their results are the program's own words, or findings: nothing was explored.
-BOOKKEEPING_TOOLS = frozenset(
-    {
-        "cancel",
-        "delegate",
-        "finish",
-        "follow_up",
-        "submit_findings",
-        "update_notes",
-        "wait_for",
-    }
-)
+__all__ = ["AgentView"]
 
 
 @dataclass(slots=True)
@@ -207,7 +195,7 @@ class AgentView:
         self.tools.pop(str(data.get("call", "")), None)
         self.calls += 1
         self.call_errors += bool(data.get("is_error"))
-        if str(data.get("name", "")) not in BOOKKEEPING_TOOLS:
+        if str(data.get("name", "")) not in EXPLORE_NOTHING:
             self.explored_tokens += int(number(data.get("full_tokens")))
 
     _HANDLERS: ClassVar[dict[str, Callable[..., None]]] = {

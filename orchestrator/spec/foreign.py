@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 __all__ = [
+    "EXPLORE_NOTHING",
     "FOREIGN_KEYS",
     "FOREIGN_MODELS",
     "FOREIGN_TOOLS",
@@ -27,6 +28,14 @@ PLANNED_TOOLS = frozenset(
     }
 )  # fmt: skip
 """Legal in a profile; a run has them once the task can allow them."""
+
+EXPLORE_NOTHING = frozenset(
+    {
+        "delegate", "finish", "submit_findings", "update_notes", "wait_for",
+        "follow_up", "cancel",
+    }
+)  # fmt: skip
+"""Tools whose results are the program's own words, or findings."""
 
 FOREIGN_TOOLS: dict[str, str | None] = {
     "Read": "read_file", "NotebookRead": "read_file", "read": "read_file",

@@ -11,21 +11,18 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from orchestrator.errors import ToolError
 from orchestrator.events import Event, NotesUpdated, parse
 
-__all__ = ["SECTIONS", "AgentRow", "Notes", "RunHeader"]
+__all__ = ["SECTIONS", "AgentRow", "Notes", "RunHeader", "Section"]
 
-SECTIONS = (
-    "Goal",
-    "Plan",
-    "Decisions",
-    "Facts",
-    "Failed attempts",
-    "Open questions",
-    "Next",
-)
+Section = Literal[
+    "Goal", "Plan", "Decisions", "Facts", "Failed attempts", "Open questions", "Next"
+]
+SECTIONS: tuple[str, ...] = get_args(Section)
+"""Those of the lead, in order."""
 MAX_SECTION_CHARS = 8000
 MAX_FREE_SECTIONS = 20
 MAX_TITLE_CHARS = 60

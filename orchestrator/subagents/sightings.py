@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 
 from orchestrator.events import Event, FileSeen, ToolEnded
+from orchestrator.spec.foreign import EXPLORE_NOTHING
 
 __all__ = ["Sightings"]
-
-# Their results are the program's own words: nothing was explored.
-_OWN_WORDS = frozenset({"delegate", "finish", "submit_findings", "update_notes"})
 
 
 class Sightings:
@@ -27,7 +25,7 @@ class Sightings:
         """Take in one event of the log."""
         if event.kind != ToolEnded.KIND:
             return
-        if event.data["name"] not in _OWN_WORDS:
+        if event.data["name"] not in EXPLORE_NOTHING:
             self.explored[event.agent] += event.data["full_tokens"]
         for entry in event.data.get("files") or ():
             seen = entry if isinstance(entry, FileSeen) else FileSeen(**entry)

@@ -7,32 +7,19 @@ from typing import Annotated, ClassVar, Literal, Protocol
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from orchestrator.messages import clean_text
+from orchestrator.store.notes import SECTIONS, Section
 from orchestrator.tools.base import Effects, ToolContext
 
-__all__ = ["NotesPort", "Section", "UpdateNotes", "UpdateNotesArgs"]
+__all__ = ["NotesPort", "UpdateNotes", "UpdateNotesArgs"]
 
-Section = Literal[
-    "Goal", "Plan", "Decisions", "Facts", "Failed attempts", "Open questions", "Next"
-]
-_SECTIONS = {
-    name.lower(): name
-    for name in (
-        "Goal",
-        "Plan",
-        "Decisions",
-        "Facts",
-        "Failed attempts",
-        "Open questions",
-        "Next",
-    )
-}
+_NAMES = {name.lower(): name for name in SECTIONS}
 
 
 def _named(section: object) -> object:
     """Return a section's true name for `failed_attempts` and its like."""
     if not isinstance(section, str):
         return section
-    return _SECTIONS.get(section.strip(" #").replace("_", " ").lower(), section)
+    return _NAMES.get(section.strip(" #").replace("_", " ").lower(), section)
 
 
 class NotesPort(Protocol):

@@ -12,9 +12,22 @@ from orchestrator.messages import encode
 from orchestrator.tools.base import Tool
 from orchestrator.tools.schema import input_schema
 
-__all__ = ["Registry"]
+__all__ = ["Registry", "definition_of"]
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")  # what the API accepts
+
+
+def definition_of(tool: Tool[Any] | type[Tool[Any]]) -> dict[str, Any]:
+    """Return what a model is told of a tool.
+
+    Raises:
+        TypeError: its argument model refers to itself.
+    """
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": input_schema(tool.Args),
+    }
 
 
 class Registry:
@@ -46,14 +59,7 @@ class Registry:
                 )
             self._tools[tool.name] = tool
         self._definitions = {
-            name: encode(
-                {
-                    "name": name,
-                    "description": tool.description,
-                    "input_schema": input_schema(tool.Args),
-                }
-            )
-            for name, tool in self._tools.items()
+            name: encode(definition_of(tool)) for name, tool in self._tools.items()
         }
 
     @property
