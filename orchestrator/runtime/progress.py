@@ -146,10 +146,8 @@ class Progress:
         write_derived(self._folder.run_json, self._run_json())
         for agent in self._changed:
             title = self._rows[agent].title if agent in self._rows else agent
-            folder = self._folder.agent(agent)
-            folder.mkdir(parents=True, exist_ok=True)
             notes = self._notes[agent].render_free(title)
-            write_derived(folder / "notes.md", notes.encode())
+            write_derived(self._folder.agent(agent) / "notes.md", notes.encode())
         self._changed = set()
 
     def _apply_agent(self, event: Event) -> None:

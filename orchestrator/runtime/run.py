@@ -241,11 +241,10 @@ async def _lead(
 
 def _keep_transcript(session: Session, messages: Sequence[Message]) -> None:
     """Write the lead's conversation down, for readers; resume does not need it."""
-    folder = session.folder.agent(LEAD)
+    path = session.folder.agent(LEAD) / "transcript.jsonl"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_derived(folder / "transcript.jsonl", as_jsonl(messages))
-    except (OSError, StoreError) as error:  # how the run ended matters more
+        write_derived(path, as_jsonl(messages))
+    except StoreError as error:  # how the run ended matters more
         logger.warning("transcript.lost", agent=LEAD, error=str(error))
 
 

@@ -24,6 +24,7 @@ from orchestrator.security.workspace import Workspace
 from orchestrator.spec.context_files import ContextFile
 from orchestrator.spec.first_messages import workspace_text
 from orchestrator.spec.loader import dump_task
+from orchestrator.spec.profiles import LEAD
 from orchestrator.spec.prompts import PROMPTS
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.disk import store_error, write_atomic
@@ -37,7 +38,6 @@ from orchestrator.tools.search import Glob, Grep
 
 __all__ = ["Session", "open_session", "versions", "write_inputs"]
 
-LEAD_PROFILE = "lead"
 MAX_TOP_LEVEL = 60
 
 
@@ -165,13 +165,12 @@ def write_inputs(session: Session) -> None:
     prepared, folder = session.prepared, session.folder
     task = dump_task(prepared.task, redact=session.services.redact)
     write_atomic(folder.task, task.encode())
-    used = {LEAD_PROFILE, *prepared.profiles.subagents}
+    used = {LEAD, *prepared.profiles.subagents}
     files = {
         f"agents/{safe_name(name)}.md": path
         for name, path in prepared.found.files.items()
         if name in used
     }
-    prepared.book.check()
     files |= {f"prompts/{name}.md": prepared.book.used[name] for name in PROMPTS}
     hashes: dict[str, str] = {}
     try:

@@ -114,12 +114,16 @@ def write_atomic(path: Path, data: bytes) -> None:
 def write_derived(path: Path, data: bytes) -> None:
     """Replace `path` by `data`, which can be made again from the log.
 
-    Readers see the old or the new content; after a power cut it may be neither, so
-    that nobody waits for the disk.
+    Its folder is made if it is missing. Readers see the old or the new content; after a
+    power cut it may be neither, so that nobody waits for the disk.
 
     Raises:
         StoreError: it could not be written.
     """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise store_error("make", path.parent, error) from error
     _replace(path, data, sync=False)
 
 

@@ -15,7 +15,6 @@ from orchestrator.agent.notes import NotesWriter
 from orchestrator.agent.rebuild import Resumed
 from orchestrator.agent.spec import Outcome
 from orchestrator.brief import Brief
-from orchestrator.errors import StoreError
 from orchestrator.events import SubagentEnded
 from orchestrator.findings import Findings
 from orchestrator.messages import clean_text
@@ -268,9 +267,4 @@ def _notes(crew: Crew, agent: str) -> str:
 
 
 def _write(crew: Crew, agent: str, name: str, text: str) -> None:
-    folder = crew.folder.agent(agent)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"cannot make `{folder}`: {error.strerror}") from error
-    write_derived(folder / name, text.encode())
+    write_derived(crew.folder.agent(agent) / name, text.encode())
