@@ -188,7 +188,7 @@ class Budget:
 
     def _tightest(self, name: str) -> float | None:
         own: float | None = getattr(self, name)
-        above = self.parent._tightest(name) if self.parent else None  # noqa: SLF001
+        above = self.parent._tightest(name) if self.parent else None  # noqa: SLF001 - the same class
         return min((each for each in (own, above) if each is not None), default=None)
 
     def _hold(self, owner: str, amount: Amount) -> None:

@@ -29,7 +29,7 @@ __all__ = ["Services", "build_agent", "new_state"]
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What all agents of one run share; made once, in `runtime/run.py`.
+    """What all agents of one run share; made once, in `runtime/session.py`.
 
     Attributes:
         open_model: bare id → the model behind it.

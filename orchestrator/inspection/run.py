@@ -53,7 +53,7 @@ class RunView:
     model_reason: str = ""
     limits: dict[str, Any] = field(default_factory=dict)
     state: str = ""
-    """The contract's word, as the log has it; `crashed` needs a look at the lock."""
+    """As the log has it; whether it is `crashed` needs a look at the lock."""
     reason: str = ""
     exit_code: int | None = None
     missing: list[str] = field(default_factory=list)

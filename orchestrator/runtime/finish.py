@@ -74,7 +74,7 @@ class Finisher:
         """Send nothing back any more: the lead has no call left to mend it."""
         self._returned = max(self._returned, MAX_RETURNS)
 
-    async def finish(self, report: str, result: Any) -> ToolOutput:  # noqa: ANN401
+    async def finish(self, report: str, result: Any) -> ToolOutput:  # noqa: ANN401 - any JSON
         """Take in a report, or send it back once with what is wrong."""
         check = check_citations(report, self._places())
         wrong_result = self._result_problems(result)
@@ -107,7 +107,7 @@ class Finisher:
         )
         return ToolOutput("Accepted.", ends=True, value=accepted)
 
-    def _result_problems(self, result: Any) -> list[str]:  # noqa: ANN401
+    def _result_problems(self, result: Any) -> list[str]:  # noqa: ANN401 - any JSON
         if self._deliverable.format != "json":
             return []
         if result is None:

@@ -111,9 +111,9 @@ def expected_tokens(calls: Sequence[Block]) -> int:
 class OwnReads:
     """Reminds the lead, after several own reads in a row, that it can delegate."""
 
-    def __init__(self, hint: Callable[[], str], *, in_a_row: int = 0) -> None:
+    def __init__(self, hint: Callable[[], str]) -> None:
         self._hint = hint
-        self._in_a_row = in_a_row
+        self._in_a_row = 0
 
     def after_turn(self, results: Sequence[CallResult]) -> list[str]:
         """Return the hint where it is due, once per streak."""

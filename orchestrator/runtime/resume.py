@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from json import dumps as dump
 
 from orchestrator.agent.past import run_seconds, spent_in
 from orchestrator.agent.rebuild import rebuild
@@ -23,6 +22,7 @@ from orchestrator.runtime.result import RunResult
 from orchestrator.runtime.run import Live, work
 from orchestrator.runtime.session import open_session, versions
 from orchestrator.spec.loader import load_task
+from orchestrator.spec.task import ModelChoice
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.eventlog import EventLog, read_events
 from orchestrator.store.layout import RunFolder
@@ -84,7 +84,6 @@ def reopen(
             "partial can be resumed"
         )
     started = parse(first, RunStarted)
-    models = ", ".join(f"{role}: {dump(name)}" for role, name in started.models.items())
     changed = dict(overrides or {})
     for key in changed:
         if not key.startswith("limits."):
@@ -92,9 +91,13 @@ def reopen(
                 f"`{key}` cannot change on resume; only limits can, as in "
                 "`--set limits.usd=5`"
             )
-    task = load_task(folder.task, {"model": f"{{{models}}}", **changed})
+    # The models are those it began with, whatever the defaults are by now.
+    models = ModelChoice(
+        lead=started.models["lead"], subagents=started.models["subagents"]
+    )
+    task = load_task(folder.task, changed)
     prepared = prepare(
-        task,
+        task.model_copy(update={"model": models}),
         settings=host.settings,
         env=host.env,
         price_of=host.price,

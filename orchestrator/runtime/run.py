@@ -217,12 +217,10 @@ async def _lead(
     spec = _fresh_spec(session, registry)
     if resumed:  # what was sent stays as it was; limits may have been raised
         spec = replace(resumed.spec, limits=spec.limits)
-    hint = OwnReads(lambda: services.words("delegate_reminder"))
-    hooks = Hooks(
-        after_turn=hint.after_turn if "delegate" in spec.allowed else _no_texts,
-        expects=expected_tokens,
-        on_last_call=finisher.take_as_is,
-    )
+    hooks = Hooks(expects=expected_tokens, on_last_call=finisher.take_as_is)
+    if "delegate" in spec.allowed:
+        hint = OwnReads(lambda: services.words("delegate_reminder"))
+        hooks = replace(hooks, after_turn=hint.after_turn)
     agent = build_agent(
         services,
         spec,
@@ -256,10 +254,6 @@ def _fresh_spec(session: Session, registry: Registry) -> AgentSpec:
         context_files=session.context_files,
         extra_tools=[tool.name for tool in session.host.tools],
     )
-
-
-def _no_texts(_results: object) -> list[str]:
-    return []
 
 
 async def _shielded(

@@ -44,7 +44,7 @@ class Verdict:
     """How a run ended.
 
     Attributes:
-        state: the contract's word.
+        state: `done`, `partial`, `failed` or `interrupted`.
         reason: why it is not `done`, in one line.
         missing: what was asked for and is not there, a line each.
         report: Markdown, or "" if there is none.

@@ -180,7 +180,7 @@ class _Reader:
         self.lines: dict[Where, int] = {}
         self.nodes = 0
 
-    def plain(self, node: yaml.Node, where: Where) -> Any:  # noqa: ANN401
+    def plain(self, node: yaml.Node, where: Where) -> Any:  # noqa: ANN401 - any YAML value
         self.lines.setdefault(where, self._line(node))
         self.nodes += 1
         if len(where) > MAX_DEPTH or self.nodes > MAX_NODES:

@@ -31,6 +31,7 @@ from orchestrator.subagents.crew import Crew
 from orchestrator.subagents.fan_out import delivery
 from orchestrator.subagents.render import Delivered, Refused
 from orchestrator.tools.base import ToolOutput
+from orchestrator.tools.executor import is_cancelled
 
 __all__ = ["Dispatcher", "Place"]
 
@@ -310,7 +311,7 @@ class Dispatcher:
         except StoreError:
             raise
         except anyio.get_cancelled_exc_class():
-            if _is_cancelled():
+            if is_cancelled():
                 raise
             why = "it was cancelled from within, by nobody of ours"
         except Exception as error:  # noqa: BLE001 - its siblings must go on
@@ -357,11 +358,6 @@ def _makes_up_for(later: Place, failed: Place) -> bool:
     """Tell whether `later`, sent after `failed` had ended, brought its answer."""
     is_same = later.title.casefold() == failed.title.casefold()
     return is_same and failed.id in later.after and not later.problem
-
-
-def _is_cancelled() -> bool:
-    """Tell whether a scope around the current task was cancelled."""
-    return anyio.current_effective_deadline() == float("-inf")
 
 
 def _delivered(place: Place) -> Delivered:

@@ -30,7 +30,7 @@ from orchestrator.tools.base import Clip, Tool, ToolContext, ToolOutput
 from orchestrator.tools.entry import Admitted, admit
 from orchestrator.tools.registry import Registry
 
-__all__ = ["TERMINAL", "CallResult", "CallSpec", "Executor"]
+__all__ = ["TERMINAL", "CallResult", "CallSpec", "Executor", "is_cancelled"]
 
 TERMINAL = frozenset({"finish", "submit_findings"})
 """Tools that hand in; they run after all others of their step."""
@@ -280,7 +280,7 @@ class Executor:
         error = fence.error
         if error is None:
             return output
-        if isinstance(error, anyio.get_cancelled_exc_class()) and _is_cancelled():
+        if isinstance(error, anyio.get_cancelled_exc_class()) and is_cancelled():
             raise error
         return self._failed(job, error)
 
@@ -358,7 +358,7 @@ async def _in_thread(function: Callable[..., T], *args: object) -> T:
     )
 
 
-def _is_cancelled() -> bool:
+def is_cancelled() -> bool:
     """Return whether a scope around the current task was cancelled."""
     return anyio.current_effective_deadline() == float("-inf")
 
