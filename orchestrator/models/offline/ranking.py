@@ -23,7 +23,7 @@ from orchestrator.models.offline.words import (
     is_question,
 )
 
-__all__ = ["Hit", "Question", "best_hits", "is_outdated", "rarity"]
+__all__ = ["Hit", "Question", "best_hits", "rarity"]
 
 # Share of what the question is about that a place must hold, and the share that
 # any single important concept must reach. Tuned on the examples.
@@ -35,7 +35,6 @@ SPECIFIC = 0.45
 # module's name says too little to decide.
 BY_NAME = 0.75
 BY_NAME_OF_CODE = 0.5
-TAKEN_ALONG = 0.02
 
 _OUTDATED = re.compile(
     r"superseded|deprecated|obsolete|\barchived\b|no longer (?:valid|in force)|"
@@ -143,7 +142,7 @@ class _Weighed:
     """Weight of all that can decide: little where each is in every second file."""
 
 
-def is_outdated(page: Page) -> bool:
+def _is_outdated(page: Page) -> bool:
     """Return whether a page says of itself that it is no longer in force."""
     head = "\n".join(page.lines.get(number, "") for number in range(1, 13))
     return bool(_OUTDATED.search(head) or _OLD_NAME.search(page.path))
@@ -170,16 +169,14 @@ def best_hits(
     *,
     found_in: Mapping[str, int],
     files: int,
-    most: int = 1,
 ) -> list[Hit]:
-    """Return the best places for `question`, best first, or none.
+    """Return the best place for `question`, or none.
 
     Args:
         question: what is asked.
         pages: what was read.
         found_in: number of files by label of concept, as the search counted them.
         files: number of files that were searched, as far as is known.
-        most: how many at most; more than one only where they are equally good.
     """
     weighed = _weigh(question, found_in, files)
     if weighed.specific < SPECIFIC and not question.asks_where:
@@ -188,23 +185,7 @@ def best_hits(
     for page in pages:
         hits += _hits_of(page, weighed)
     hits.sort(key=lambda hit: (-hit.score, hit.page.path, hit.first))
-    chosen: list[Hit] = []
-    for hit in hits:
-        if len(chosen) == most or (
-            chosen and hit.score < chosen[0].score - TAKEN_ALONG
-        ):
-            break
-        if not any(_overlap(hit, other) for other in chosen):
-            chosen.append(hit)
-    return chosen
-
-
-def _overlap(one: Hit, other: Hit) -> bool:
-    return (
-        one.page.path == other.page.path
-        and one.first <= other.last
-        and other.first <= one.last
-    )
+    return hits[:1]
 
 
 def _weigh(question: Question, found_in: Mapping[str, int], files: int) -> _Weighed:
@@ -235,7 +216,7 @@ def _hits_of(page: Page, weighed: _Weighed) -> list[Hit]:
     title_bag = Bag.of(f"{page.path} {title}")
     in_title = [concept.match(title_bag) for concept in wanted]
     years = re.findall(r"\b20\d\d\b", question.text)
-    old = is_outdated(page) and not any(year in page.path for year in years)
+    old = _is_outdated(page) and not any(year in page.path for year in years)
     bags: dict[tuple[str, ...], list[float]] = {}
     hits: list[Hit] = []
     for unit in found:

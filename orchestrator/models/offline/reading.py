@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.messages import Block, text_of
@@ -67,7 +67,6 @@ class Conversation:
     """Assistant messages so far."""
     just_said: str = ""
     """Text of the last message, results left out."""
-    schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, request: ModelRequest) -> Conversation:
@@ -94,10 +93,6 @@ class Conversation:
             said=tuple(text for text in said[1:] if text),
             turns=turns,
             just_said=_own_text(last.get("content") or ""),
-            schemas={
-                str(tool.get("name")): tool.get("input_schema") or {}
-                for tool in request.tools
-            },
         )
 
     def named(self, name: str) -> tuple[Call, ...]:
