@@ -7,6 +7,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage or input, 3 partial, 70 a bug, 75 p
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from typing import Any
 import click
 
 from orchestrator.cli.output import safe_lines, silence
-from orchestrator.errors import OrchestratorError, SpecError, UnknownRun
+from orchestrator.errors import OrchestratorError, RunBusy, SpecError, UnknownRun
 
 __all__ = ["main"]
 
@@ -138,6 +139,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Args:
         argv: arguments without the program's name; None: those of the process.
     """
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # A name that the terminal's encoding lacks must not end the command.
         reconfigure = getattr(stream, "reconfigure", None)
@@ -151,6 +153,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         silence(sys.stdout)
         return EXIT_PIPE
     return status
+
+
+def _open_closed_streams() -> None:
+    """Put a sink where the caller closed stdout or stderr (`>&-`)."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            # For the whole life of the process.
+            sink = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
+            setattr(sys, name, sink)
 
 
 def _run(argv: list[str]) -> int:
@@ -168,7 +179,7 @@ def _run(argv: list[str]) -> int:
         status = _complain(error.format_message(), _help_hint(error), EXIT_USAGE)
     except (click.Abort, KeyboardInterrupt):
         status = EXIT_INTERRUPTED
-    except (SpecError, UnknownRun) as error:
+    except (SpecError, UnknownRun, RunBusy) as error:
         status = _complain(str(error), "", EXIT_USAGE)
     except OrchestratorError as error:
         status = _complain(str(error), "", EXIT_FAILED)

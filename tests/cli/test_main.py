@@ -13,7 +13,13 @@ from sample_runs import finished_run
 
 from orchestrator.cli import main as main_module
 from orchestrator.cli.main import COMMANDS, main
-from orchestrator.errors import ModelError, SpecError, StoreError, UnknownRun
+from orchestrator.errors import (
+    ModelError,
+    RunBusy,
+    SpecError,
+    StoreError,
+    UnknownRun,
+)
 
 Capture = pytest.CaptureFixture[str]
 
@@ -75,6 +81,7 @@ def test_version_is_that_of_the_package(capsys: Capture) -> None:
     [
         (SpecError("bad", "t.yaml", 3, "limits.usd"), 2, "t.yaml:3: `limits.usd`: bad"),
         (UnknownRun("no run `x`"), 2, "no run `x`"),
+        (RunBusy("in use by process 7"), 2, "in use by process 7"),
         (StoreError("disk full"), 1, "disk full"),
         (ModelError("auth", "no key"), 1, "auth: no key"),
         (PermissionError(13, "Permission denied", "f"), 1, "Permission denied: `f`"),
@@ -147,3 +154,17 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
 
     os.close(writing)
     assert (found.returncode, found.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_output_is_no_error(tmp_path: Path, closed: str) -> None:
+    finished_run(tmp_path / "runs")
+    command = f"{sys.executable} -m orchestrator show last --runs-dir runs {closed}"
+
+    shown = subprocess.run(
+        command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert shown.returncode == 0
+    assert "Traceback" not in shown.stdout + shown.stderr
+    assert bool(shown.stdout) == (closed == "2>&-")
