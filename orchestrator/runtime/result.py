@@ -12,11 +12,10 @@ __all__ = ["EXIT_CODES", "RunResult", "State"]
 
 State = Literal["done", "failed", "partial", "interrupted"]
 
-EXIT_CODES: dict[str, int] = {
+EXIT_CODES: dict[State, int] = {
     "done": 0,
     "failed": 1,
     "partial": 3,
-    "parked": 75,
     "interrupted": 130,
 }
 BUG = 70
