@@ -191,7 +191,11 @@ def _show(work: Callable[[Live], Awaitable[RunResult]], mode: Mode | None) -> in
                 raise failures[0]
             return results[0]
 
-    result = anyio.run(with_signals)
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        result = anyio.run(with_signals)
+    finally:
+        signal.signal(signal.SIGINT, before)
     if mode != "json" and result.report:
         print(safe_lines(result.report.rstrip()))
     sys.stdout.flush()
@@ -208,13 +212,21 @@ async def _interrupt(live: Live) -> None:
     """Stop gently at the first Ctrl-C or SIGTERM, at once at the second."""
     import anyio  # noqa: PLC0415
 
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async for number in signals:
-            if live.scope.cancel_called:
-                signal.signal(number, signal.SIG_DFL)
-                signal.raise_signal(number)
-            _say("stopping; once more to end at once")
-            live.scope.cancel()
+    try:
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            try:
+                async for number in signals:
+                    if live.scope.cancel_called:
+                        signal.signal(number, signal.SIG_DFL)
+                        signal.raise_signal(number)
+                    _say("stopping; once more to end at once")
+                    live.scope.cancel()
+            finally:
+                # Leaving, it lets Ctrl-C raise wherever the program stands.
+                signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _say(text: str) -> None:

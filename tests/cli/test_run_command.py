@@ -11,11 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from fake_endpoint import Answer, FakeEndpoint, raw, stream, tool_use
 
 from orchestrator.cli.main import main
+from orchestrator.cli.run_command import _interrupt
 from orchestrator.messages import text_of
+from orchestrator.runtime.run import Live
 
 Capture = pytest.CaptureFixture[str]
 
@@ -369,6 +372,30 @@ def test_a_folder_that_refuses_in_mid_run_is_a_clear_end(
     (the_run(here) / "report.md").rmdir()
     assert main(["resume", "last"]) == 0
     assert len(endpoint.requests) == 2
+
+
+def test_ctrl_c_after_the_end_of_the_work_is_no_traceback() -> None:
+    async def end_of_the_work() -> object:
+        async with anyio.create_task_group() as group:
+            group.start_soon(_interrupt, Live())
+            await anyio.wait_all_tasks_blocked()
+            group.cancel_scope.cancel()
+        return signal.getsignal(signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        assert anyio.run(end_of_the_work) == signal.SIG_DFL
+        assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_run_leaves_the_signals_of_its_process_alone() -> None:
+    before = signal.getsignal(signal.SIGINT)
+
+    assert main(["run", "task.yaml"]) == 0
+
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 @pytest.mark.slow
