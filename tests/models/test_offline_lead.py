@@ -14,6 +14,7 @@ import orchestrator.models.offline as package
 from orchestrator.evidence import citations
 from orchestrator.models.base import Retry
 from orchestrator.models.offline import OfflineModel
+from orchestrator.models.offline.reading import questions_of
 
 TOOLS = ("delegate", "finish", "update_notes", *LOOKING)
 LISTING = ".: 2 folders, 1 files\ndocs/\nsecrets/\nREADME.md (120 bytes)"
@@ -145,6 +146,25 @@ async def test_an_objective_without_questions_is_split_into_its_clauses() -> Non
 
     asked = [question for brief in given["briefs"] for question in brief["questions"]]
     assert asked == ["押金是多少？", "何时退还？"]
+
+
+@pytest.mark.parametrize(
+    ("objective", "expected"),
+    [
+        (
+            "How long is the lease, and who pays the deposit?",
+            ["How long is the lease", "who pays the deposit?"],
+        ),
+        (
+            "What is A? What is B and how does C work? It goes to the board.",
+            ["What is A?", "What is B", "how does C work?"],
+        ),
+        ("租期有多长，以及由谁付押金？", ["租期有多长", "由谁付押金？"]),
+        ("Say how A works; then who pays?", ["Say how A works;", "then who pays?"]),
+    ],
+)
+def test_no_part_of_a_question_is_dropped(objective: str, expected: list[str]) -> None:
+    assert questions_of("", objective) == expected
 
 
 async def test_more_questions_than_subagents_share_briefs() -> None:

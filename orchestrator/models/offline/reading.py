@@ -33,9 +33,12 @@ _CODE_SPAN = re.compile(r"`([^`\n]+)`")
 _PATH = re.compile(
     r"(?<![\w/.])((?:[\w.\-]+/)+[\w.\-]*|[\w\-]+\.[A-Za-z]{1,5})(?![\w/])"
 )
+_SENTENCE = re.compile(
+    r"(?<=[。！？])|(?<=[.!?])\s+|(?<=[?!])(?=[\u3400-\u9fff])",
+)
 _CLAUSE = re.compile(
-    r"(?<=[。！？；])|(?<=[.!?;])\s+|(?<=[?!])(?=[\u3400-\u9fff])"
-    r"|,? and (?=(?:how|where|what|which|who|when|why)\b)|，?(?:以及|并且)",
+    r"(?<=；)|(?<=;)\s+"
+    r"|,? and (?=(?:how|where|what|which|who|when|why)\b)|[，,]?(?:以及|并且)",
     re.IGNORECASE,
 )
 
@@ -185,9 +188,15 @@ def questions_of(named: str, objective: str) -> list[str]:
     if listed:
         return list(dict.fromkeys(listed))
     whole = " ".join(objective.split())
-    clauses = [part.strip() for part in _CLAUSE.split(whole) if part and part.strip()]
-    asked = [clause for clause in clauses if is_question(clause)]
-    return list(dict.fromkeys(asked or clauses[:6] or [whole]))[:24]
+    sentences = _parts(_SENTENCE, whole)
+    # The mark at the end of a sentence makes a question of all that it joins.
+    asked = [each for each in sentences if is_question(each)]
+    clauses = [part for each in asked or sentences for part in _parts(_CLAUSE, each)]
+    return list(dict.fromkeys(clauses[: 24 if asked else 6] or [whole]))
+
+
+def _parts(where: re.Pattern[str], text: str) -> list[str]:
+    return [part.strip() for part in where.split(text) if part and part.strip()]
 
 
 def paths_in(texts: Iterable[str]) -> list[str]:
