@@ -121,7 +121,7 @@ class LimitReached(OrchestratorError):
 
     Attributes:
         limit: name of the limit, as in the task file (`usd`, `tokens`, `turns`, …).
-        used: amount used, in the limit's own unit.
+        used: amount used or set aside, in the limit's own unit.
         allowed: amount allowed, in the same unit; 0 where there is no figure.
     """
 

@@ -88,6 +88,11 @@ class Budget:
         if self.parent:
             self.parent.release(owner)
 
+    @property
+    def taken(self) -> Amount:
+        """Return what is spent, reserved or held back."""
+        return self.spent + self.reserved + self._held
+
     def room(self, owner: str, *, when_settled: bool = False) -> Amount:
         """Return what `owner` may still use, its own hold included.
 
@@ -215,10 +220,10 @@ class Budget:
         tightest, smallest = self, float("inf")
         while budget is not None:
             limit = budget.usd if by_money else budget.tokens
-            used = budget.spent.usd if by_money else budget.spent.tokens
+            used = budget.taken.usd if by_money else budget.taken.tokens
             if limit is not None and limit - used < smallest:
                 tightest, smallest = budget, limit - used
             budget = budget.parent
         if by_money:
-            return LimitReached("usd", tightest.spent.usd, tightest.usd or 0)
-        return LimitReached("tokens", tightest.spent.tokens, tightest.tokens or 0)
+            return LimitReached("usd", tightest.taken.usd, tightest.usd or 0)
+        return LimitReached("tokens", tightest.taken.tokens, tightest.tokens or 0)

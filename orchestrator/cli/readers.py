@@ -67,20 +67,24 @@ def runs(is_all: bool, runs_dir: Path, as_json: bool) -> None:
         print(f"{older} older ones: --all lists them", file=sys.stderr)
 
 
-@click.command()
+# `\b` keeps the lines that follow it as they are.
+SHOW_HELP = """Show how RUN stands: its agents, what it cost, what is missing and why.
+
+RUN is an id, the start of one, a path, or `last`.
+
+\b
+in, out    tokens sent to and written by the model
+explored   tokens of everything the agent's tools read
+back       tokens it handed back to its parent
+"""
+
+
+@click.command(help=SHOW_HELP)
 @click.argument("run")
 @runs_dir_option
 @json_option
 def show(run: str, runs_dir: Path, as_json: bool) -> None:
-    r"""Show how RUN stands: its agents, what it cost, what is missing and why.
-
-    RUN is an id, the start of one, a path, or `last`.
-
-    \b
-    in, out    tokens sent to and written by the model
-    explored   tokens of everything the agent's tools read
-    back       tokens it handed back to its parent
-    """
+    """Show how a run stands."""
     folder = find_run(runs_dir, run)
     view = load_run(folder)
     now = datetime.now(UTC) if view.is_running else None

@@ -133,6 +133,8 @@ def resume(
     if mode != "quiet":
         for notice in past.prepared.notices:
             _say(notice)
+        if past.has_report:
+            _say("the report was handed in already: what it lacks needs a new run")
 
     async def work(live: Live) -> RunResult:
         try:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.errors import SpecError
 from orchestrator.models.pricing import Price
-from orchestrator.settings import ModelsChosen, Settings, choose_models, has_credentials
+from orchestrator.settings import (
+    OFFLINE,
+    ModelsChosen,
+    Settings,
+    choose_models,
+    has_credentials,
+)
 from orchestrator.spec.context_files import ContextFile, read_context
 from orchestrator.spec.profiles import Discovery, Selection, discover, select
 from orchestrator.spec.prompts import PromptBook
@@ -86,9 +92,25 @@ def prepare(
             models.reason,
             *profiles.notices,
             *(f"an agent file is passed over: {each}" for each in found.problems),
+            *_ignored(models, profiles, book),
             *notices,
         ),
     )
+
+
+def _ignored(
+    models: ModelsChosen, profiles: Selection, book: PromptBook
+) -> Iterator[str]:
+    """Yield what the user wrote and this run does not follow."""
+    for profile in (profiles.lead, *profiles.subagents.values()):
+        role = models.lead if profile is profiles.lead else models.subagents
+        if role == OFFLINE and profile.model not in (None, OFFLINE):
+            yield (
+                f"profile `{profile.name}` asks for `{profile.model}`; this run is "
+                "offline"
+            )
+    for path, name in book.strangers().items():
+        yield f"`{path}` replaces no prompt; did you mean `{name}.md`?"
 
 
 def usd_limit(

@@ -10,6 +10,7 @@ from orchestrator.agent.rebuild import rebuild
 from orchestrator.errors import SpecError, StoreError
 from orchestrator.events import (
     Event,
+    ReportSubmitted,
     RunEnded,
     RunResumed,
     RunStarted,
@@ -52,6 +53,14 @@ class Past:
     started: RunStarted
     events: Sequence[Event]
     overrides: Mapping[str, str]
+
+    @property
+    def has_report(self) -> bool:
+        """Return whether the lead has handed in: nothing is left to go on with."""
+        return any(
+            event.kind == ReportSubmitted.KIND and event.data["accepted"]
+            for event in self.events
+        )
 
     @property
     def last_seq(self) -> int:

@@ -15,7 +15,8 @@ class Profile(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(min_length=1, max_length=64)
+    name: str = Field(pattern=r"^[\w][\w.-]{0,63}$")
+    """Letters, digits, dashes, dots and underscores: briefs name it."""
     description: str = Field(min_length=1, max_length=2000)
     """What it is for; the lead reads this to choose."""
     prompt: str = Field(min_length=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,7 @@ from orchestrator.spec.foreign import (
 from orchestrator.spec.limits import AgentLimits
 from orchestrator.spec.profile import Profile
 
-__all__ = ["ProfileFile", "claimed_name", "read_profile"]
+__all__ = ["FOREIGN_FOLDER", "ProfileFile", "claimed_name", "read_profile"]
 
 MAX_BYTES = 200_000
 FENCE = "---"
@@ -34,6 +35,9 @@ OUR_KEYS = (
     "name", "description", "tools", "disallowedTools", "model", "effort", "maxTurns",
     "limits",
 )  # fmt: skip
+FOREIGN_FOLDER = ".claude"
+# Other programs read a description to the end of its line, colons and all.
+_DESCRIPTION = re.compile(r"^(description:[ \t]+)(?![\"'|>])(.+)$", re.MULTILINE)
 _RENAMED = {"disallowed_tools": "disallowedTools"}
 
 
@@ -72,6 +76,8 @@ def read_profile(path: Path, *, source: str = "") -> ProfileFile:
     except SpecError as error:
         raise SpecError(error.message, file, error.line) from error
     front, body = _split(text.replace("\r\n", "\n"), file)
+    if path.parent.parent.name == FOREIGN_FOLDER:
+        front = _DESCRIPTION.sub(_in_quotes, front)
     document = parse(front, file=file, first_line=2)
     if not isinstance(document.value, dict):
         raise SpecError(
@@ -90,6 +96,11 @@ def read_profile(path: Path, *, source: str = "") -> ProfileFile:
         named = (_RENAMED.get(str(where[0]), where[0]), *where[1:]) if where else ()
         raise reader.error(message, *named) from error
     return ProfileFile(profile, tuple(reader.ignored), tuple(reader.dropped))
+
+
+def _in_quotes(line: re.Match[str]) -> str:
+    """Return a description as YAML takes it, whatever it holds."""
+    return f"{line[1]}{json.dumps(line[2], ensure_ascii=False)}"
 
 
 def _split(text: str, file: str) -> tuple[str, str]:

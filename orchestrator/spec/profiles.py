@@ -14,7 +14,12 @@ from orchestrator.errors import SpecError
 from orchestrator.resources import data_root
 from orchestrator.spec.foreign import OUR_TOOLS
 from orchestrator.spec.profile import Profile
-from orchestrator.spec.profile_file import ProfileFile, claimed_name, read_profile
+from orchestrator.spec.profile_file import (
+    FOREIGN_FOLDER,
+    ProfileFile,
+    claimed_name,
+    read_profile,
+)
 
 __all__ = [
     "LEAD",
@@ -27,7 +32,6 @@ __all__ = [
 ]
 
 LEAD = "lead"
-FOREIGN_FOLDER = ".claude"
 ALWAYS = {
     "lead": ("finish",),
     "subagent": ("submit_findings",),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 
 from orchestrator.errors import SpecError
@@ -108,6 +109,20 @@ class PromptBook:
         """
         for name in PROMPTS:
             self._text(name)
+
+    def strangers(self) -> dict[Path, str]:
+        """Return files of the user that look like a misspelt prompt, and which one."""
+        shipped = data_root() / "prompts"
+        found: dict[Path, str] = {}
+        for folder in self.folders:
+            if folder == shipped or not folder.is_dir():
+                continue
+            for path in sorted(folder.rglob("*.md")):
+                name = path.relative_to(folder).with_suffix("").as_posix()
+                close = get_close_matches(name, PROMPTS, n=1, cutoff=0.8)
+                if name not in PROMPTS and close:
+                    found[path] = close[0]
+        return found
 
     def shadowing(self) -> dict[str, Path]:
         """Return the prompts that a file of the user replaces."""

@@ -92,7 +92,8 @@ class Place:
         if ended.outcome in FAILED:
             return f"failed: {reason or ended.outcome}"
         if ended.status == "failed":
-            return "failed: it says that it could not do the work"
+            summary = " ".join(str(ended.findings.get("summary", "")).split())
+            return f"could not do the work: {summary[:MAX_REASON_CHARS]}"
         # With a reason, a limit made it hand in.
         if reason and ended.status != "complete":
             return f"did not come to its end: {reason}"
@@ -115,6 +116,7 @@ class Dispatcher:
         self._parent = parent
         self._places: dict[tuple[str, int], Place] = {}
         self._without_room: list[str] = []
+        self._refusal = ""
         self._room = anyio.CapacityLimiter(crew.task.limits.concurrency)
         self._door = anyio.Lock()
         events = list(past)
@@ -204,6 +206,10 @@ class Dispatcher:
         titles = [
             each for each in self._without_room if each.casefold() not in answered
         ]
+        if self._refusal and not places and not self._crew.sightings.of(self._parent):
+            lines.append(
+                f"nothing was explored, every brief was refused: {self._refusal}"
+            )
         if titles:
             shown = ", ".join(titles[:MAX_TITLES])
             more = len(titles) - MAX_TITLES
@@ -344,7 +350,8 @@ class Dispatcher:
         self._take_in(child, accepted.call, accepted.index)
 
     def _note_refused(self, refused: BriefRefused) -> None:
-        """Remember a brief that only the limit on subagents kept back."""
+        """Remember why the newest was refused, and what found no subagent."""
+        self._refusal = " ".join(" ".join(refused.problems).split())[:MAX_REASON_CHARS]
         title = " ".join(refused.title.split())
         no_room = any(problem.endswith(USED_UP) for problem in refused.problems)
         if no_room and title not in self._without_room:

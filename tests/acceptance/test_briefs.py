@@ -57,6 +57,21 @@ async def test_forty_bad_briefs_are_refused_and_nothing_is_sent_for_them(
     assert ended.result.state == "done"
 
 
+async def test_a_run_whose_every_brief_was_refused_is_not_done(bench: RunBench) -> None:
+    bad = brief("Bad", objective="Do as above.")
+    ended = await bench.play([delegate(bad), finish("Nobody looked.")], {})
+
+    assert ended.result.state == "partial"
+    assert ended.result.missing[0].startswith("nothing was explored, every brief")
+
+
+async def test_a_lead_that_reads_itself_needs_no_brief(bench: RunBench) -> None:
+    bad = brief("Bad", objective="Do as above.")
+    ended = await bench.play([delegate(bad), READ, REPORT], {})
+
+    assert (ended.result.state, ended.result.missing) == ("done", [])
+
+
 async def test_a_twin_is_refused_and_its_sibling_runs(bench: RunBench) -> None:
     twins = [each for each in samples("bad") if each.others]
     assert twins

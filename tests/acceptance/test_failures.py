@@ -271,7 +271,7 @@ async def test_a_subagent_that_says_it_failed_makes_the_run_partial(
     )
 
     assert ended.result.state == "partial"
-    assert "it says that it could not do the work" in ended.result.missing[0]
+    assert "The folder could not be opened." in ended.result.missing[0]
 
 
 async def test_a_secret_in_a_fault_of_the_program_is_not_written_down(

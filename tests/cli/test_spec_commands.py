@@ -180,13 +180,15 @@ class TestAgents:
         (here / ".claude/agents/explorer.md").write_text(
             "---\ndescription: Mine.\n---\nx"
         )
-        (here / ".claude/agents/bad.md").write_text("---\ndescription: a: b\n---\nx")
+        (here / ".claude/agents/bad.md").write_text(
+            "---\ndescription: d\nmodel: a: b\n---\nx"
+        )
 
         assert main(["agents"]) == 0
         captured = capsys.readouterr()
         assert ".claude/agents/explorer.md" in captured.out
         assert "not used: " in captured.out
-        assert "problem: .claude/agents/bad.md:2: `description`" in captured.err
+        assert "problem: .claude/agents/bad.md:3: `model`" in captured.err
 
         assert main(["agents", "--json"]) == 0
         report = as_json(capsys)

@@ -262,6 +262,26 @@ class TestDiscovery:
         assert len(chosen.notices) == 1
         assert ".claude/agents/a.md" in chosen.notices[0]
 
+    def test_a_foreign_description_may_hold_colons_and_marks(
+        self, folder: Path
+    ) -> None:
+        text = (
+            "Use it to review. Examples: <example>Context: a # b, user: 'x'</example>"
+        )
+        (folder / "cwd/.claude/agents/critic.md").write_text(
+            f"---\nname: critic\ndescription: {text}\ncolor: red\n---\nReview."
+        )
+        found = discover(folder / "task", folder / "cwd")
+
+        assert not found.problems
+        assert found.profiles["critic"].description == text
+
+    def test_a_name_that_a_brief_cannot_say_is_refused(self, folder: Path) -> None:
+        self.put(folder / "task/agents/upper.md", name="Upper Case")
+        found = discover(folder / "task", folder / "cwd")
+
+        assert found.problems[0].field == "name"
+
     def test_a_lead_of_another_program_is_not_taken(self, folder: Path) -> None:
         self.put(folder / "cwd/.claude/agents/lead.md")
         found = discover(folder / "task", folder / "cwd")

@@ -196,3 +196,16 @@ def test_workspace_facts_are_the_same_bytes_each_time() -> None:
     assert workspace_text("svc", ["12 files"]) == workspace_text("svc", ["12 files"])
     assert "- 12 files" in workspace_text("svc", ["12 files"])
     assert "\n\n\n" not in workspace_text("svc")
+
+
+def test_a_misspelt_prompt_file_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "prompts/sections").mkdir(parents=True)
+    for name in ("wrkspace", "brief", "sections/scop", "notes-of-mine"):
+        (tmp_path / f"prompts/{name}.md").write_text("x")
+
+    strangers = PromptBook.of(tmp_path, tmp_path).strangers()
+
+    assert {path.stem: name for path, name in strangers.items()} == {
+        "wrkspace": "workspace",
+        "scop": "sections/scope",
+    }
