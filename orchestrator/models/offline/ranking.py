@@ -11,13 +11,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from orchestrator.models.offline import lexicon
+from orchestrator.models.offline.asking import AnswerType, asks_for, holds
 from orchestrator.models.offline.passages import Page, Unit, units
 from orchestrator.models.offline.words import (
-    AnswerType,
     Bag,
     Concept,
-    asks_for,
     concepts,
     is_han,
     is_question,
@@ -44,42 +42,6 @@ _OUTDATED = re.compile(
 _OLD_NAME = re.compile(
     r"(?:^|[/_\-])(?:old|archive[d]?|legacy|deprecated|旧|废止)", re.I
 )
-_DIGIT = re.compile(
-    r"\d|[一二两三四五六七八九十百千万半]+\s*(?:[个次位天周年月种块名条只项倍]|小时|分钟)"
-)
-_DURATION = re.compile(
-    r"\b(?:an hour|a (?:day|week|month|year|minute))\b"
-    r"|(?:\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|"
-    r"sixteen|twenty|thirty|half)\b)[\s-]*(?:[a-z]+\s+){0,2}"
-    r"(?:ms|s|sec|seconds?|minutes?|min|hours?|h|days?|weeks?|months?|years?)\b"
-    r"|[\d一二两三四五六七八九十半]+\s*(?:毫秒|秒|分钟|个?小时|天|周|星期|个月|个?工作日|日内)"
-    r"|(?<!\d)\d{1,2}\s*年|[一二两三五十]年"
-    r"|_s\b|_seconds\b|permanent|for ever|永久|每[天周月年]"
-    r"|\b(?:daily|weekly|monthly|yearly)",
-    re.I,
-)
-_MONEY = re.compile(
-    r"[€$£¥￥]\s?\d|\d[\d,.]*\s*(?:euros?|eur|usd|dollars?|元|块|万)|free of charge|"
-    r"for free|costs? nothing|\busd|免费|不收费",
-    re.I,
-)
-_DATE = re.compile(
-    r"\d{4}|\d{1,2}:\d{2}|\d+\s*[月日号点]|\b(?:"
-    + "|".join([*lexicon.MONTHS, "mondays?", "tuesdays?", "wednesdays?", "thursdays?"])
-    + r"|fridays?|saturdays?|sundays?|before|after|until|at the end)\b"
-    r"|[周星期]+[一二三四五六日]|之前|之后|以前|以后|月底|年底"
-    r"|\d+ ?(?:hours?|days?|weeks?|months?)"
-    r"|\b(?:first|second|third|fourth|fifth|tenth|\d+th) (?:[a-z]+ )?days?\b"
-    r"|(?:\d|第?[一二三四五六七八九十])\s*(?:个?工作日|个?小时|天|周|个月)",
-    re.I,
-)
-_ANSWERS: Mapping[AnswerType, re.Pattern[str]] = {
-    "number": _DIGIT,
-    "duration": _DURATION,
-    "money": _MONEY,
-    "date": _DATE,
-    "person": re.compile(r"(?<=[a-z,:(] )[A-Z][a-z]+\b|^[A-Z][a-z]+(?= [a-z(])"),
-}
 _WHY = re.compile(r"\b(?:why|cause[sd]?|reason)\b|为什么|原因|导致|根因", re.I)
 _WHERE = re.compile(
     r"\bwhere\b.*\b(?:defined|declared|implemented)\b|\b(?:defines|implements)\b"
@@ -303,16 +265,6 @@ def _headed(weighed: _Weighed, unit: Unit) -> bool:
     return bool(unit.heads) and any(_matches(wanted, unit.heads[-1]))
 
 
-def _is_answer(wants: AnswerType, unit: Unit) -> bool:
-    """Return whether a unit holds a number, a date … where one was asked for."""
-    if _ANSWERS[wants].search(unit.text):
-        return True
-    if wants == "date":
-        return bool(unit.heads and _DATE.search(unit.heads[-1]))
-    # In a table the currency or the unit stands in the head.
-    return wants == "money" and " – " in unit.text and bool(_DIGIT.search(unit.text))
-
-
 def _bonus(question: Question, unit: Unit) -> float | None:
     """Return what speaks for a unit besides its words; None if it cannot be."""
     if is_question(unit.text):
@@ -321,7 +273,7 @@ def _bonus(question: Question, unit: Unit) -> float | None:
     if is_han(question.text) == is_han(unit.text):
         bonus += 0.12
     if question.wants:
-        if not _is_answer(question.wants, unit):
+        if not holds(question.wants, unit):
             return None
         bonus += 0.1
     if question.asks_why:

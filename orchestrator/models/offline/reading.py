@@ -15,6 +15,7 @@ __all__ = [
     "Call",
     "Conversation",
     "bullets",
+    "parts_of",
     "paths_in",
     "questions_of",
     "sections",
@@ -36,11 +37,19 @@ _PATH = re.compile(
 _SENTENCE = re.compile(
     r"(?<=[。！？])|(?<=[.!?])\s+|(?<=[?!])(?=[\u3400-\u9fff])",
 )
+# Where a sentence goes on to ask for something else.
 _CLAUSE = re.compile(
     r"(?<=；)|(?<=;)\s+"
-    r"|,? and (?=(?:how|where|what|which|who|when|why)\b)|[，,]?(?:以及|并且)",
+    r"|,? and (?=(?:how|where|what|which|who|when|why)\b)"
+    r"|, (?=(?:how|what|why)\b|(?:which|whose) \w+ (?:is|are|was|were|do|does|did|"
+    r"can|may|must|should|will|has|have)\b)"
+    r"|[，,]?(?:以及|并且)",
     re.IGNORECASE,
 )
+_HAN_ASKS = re.compile(
+    r"什么|多[少久大高长远重]|[哪谁吗呢]|怎么|怎样|如何|为何|何时|何处|是否|几[个次位天年月点种]"
+)
+_HAN_COMMA = re.compile(r"(?<=[\u3400-\u9fff])[，,]\s*(?:还有|和|而且)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,14 +197,42 @@ def questions_of(named: str, objective: str) -> list[str]:
     if listed:
         return list(dict.fromkeys(listed))
     whole = " ".join(objective.split())
-    sentences = _parts(_SENTENCE, whole)
-    # The mark at the end of a sentence makes a question of all that it joins.
+    sentences = _cut(_SENTENCE, whole)
     asked = [each for each in sentences if is_question(each)]
-    clauses = [part for each in asked or sentences for part in _parts(_CLAUSE, each)]
-    return list(dict.fromkeys(clauses[: 24 if asked else 6] or [whole]))
+    if not asked:
+        sentences = [part for each in sentences for part in _cut(_CLAUSE, each)]
+    return list(dict.fromkeys((asked[:24] or sentences[:6]) or [whole]))
 
 
-def _parts(where: re.Pattern[str], text: str) -> list[str]:
+def parts_of(question: str) -> list[str]:
+    """Return what `question` asks for, one by one; itself where that is one thing.
+
+    Every part is kept: one that is not asked for in words of its own stays with the
+    part before it.
+    """
+    sentences = _cut(_SENTENCE, " ".join(question.split()))
+    asked = [each for each in sentences if is_question(each)] or sentences
+    parts = [
+        part
+        for sentence in asked
+        for clause in _cut(_CLAUSE, sentence)
+        for part in _han_parts(clause)
+    ]
+    return parts if len(parts) > 1 else [question]
+
+
+def _han_parts(clause: str) -> list[str]:
+    """Cut a Chinese clause at its commas where both sides ask something."""
+    found: list[str] = []
+    for piece in _cut(_HAN_COMMA, clause):
+        if found and not (_HAN_ASKS.search(found[-1]) and _HAN_ASKS.search(piece)):
+            found[-1] = f"{found[-1]}，{piece}"
+        else:
+            found.append(piece)
+    return found if len(found) > 1 else [clause]
+
+
+def _cut(where: re.Pattern[str], text: str) -> list[str]:
     return [part.strip() for part in where.split(text) if part and part.strip()]
 
 

@@ -18,7 +18,6 @@ __all__ = [
     "Bag",
     "Concept",
     "Kind",
-    "asks_for",
     "concepts",
     "is_han",
     "is_question",
@@ -29,7 +28,14 @@ Kind = Literal["exact", "number", "word", "han"]
 
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff"
 _HAN_RUN = re.compile(f"[{_HAN}]+")
-_WORD = re.compile(r"[A-Za-z][A-Za-z']*|\d+(?:[.,]\d+)*")
+# Letters of any script but Han, with the marks that some scripts set apart.
+_LETTER = (
+    f"(?:[^\\W\\d_{_HAN}]"
+    "|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff\u0e00-\u0e7f])"
+)
+_WORD = re.compile(rf"{_LETTER}(?:{_LETTER}|'(?=\w{{1,2}}\b))*|\d+(?:[.,]\d+)*")
+# Endings of words that are not English, as their letters show; cut as a whole.
+_ENDING = re.compile(r"(?:(?:en|er|es|e|n|s)|[аеёиоуыэюяйьмхв]{1,2})$")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _QUOTED = re.compile(r"`([^`\n]{2,80})`|\"([^\"\n]{2,80})\"|“([^”\n]{2,80})”")
 # INC-2041, BP-540, read_file, limits.usd, RunLock, v2.1: one thing, not two words.
@@ -50,40 +56,6 @@ _MIN_STEM = 4
 RELATED = 0.9
 ABROAD = 0.75
 
-AnswerType = Literal["", "number", "duration", "money", "date", "person"]
-
-_ASKS: tuple[tuple[AnswerType, re.Pattern[str]], ...] = (
-    (
-        "money",
-        re.compile(r"\bhow much (?:money|does .* cost|is paid)|多少钱|多少元", re.I),
-    ),
-    (
-        "duration",
-        re.compile(r"\bhow (?:long|often|soon|quickly)\b|多久|多长时间", re.I),
-    ),
-    (
-        "date",
-        re.compile(
-            r"^\W*when\b|\b(?:until|since|by|from) when\b|\bwhat (?:date|day|time)\b"
-            r"|\bwhich (?:date|day)\b|什么时候|何时|哪天|哪一天",
-            re.I,
-        ),
-    ),
-    (
-        "number",
-        re.compile(
-            r"\bhow (?:many|much|old|far|large|big|heavy|fast|high)\b"
-            r"|\bwhat (?:is|was|are) the (?:\w+ ){0,3}"
-            r"(?:maximum|minimum|highest|lowest|price|"
-            r"cost|fee|rent|rate|salary|allowance|payload|weight|size|capacity|amount|"
-            r"number|percentage)\b"
-            r"|\b(?:what|which) (?:number|amount|value|share|percentage)\b"
-            r"|多少|几[个次位天年月种块名条小]|多[大高长重远]",
-            re.I,
-        ),
-    ),
-)
-
 
 @lru_cache(maxsize=16384)
 def stem(word: str) -> str:
@@ -94,6 +66,9 @@ def stem(word: str) -> str:
     """
     low = word.lower()
     low = low[:-2] if low.endswith("'s") else low.replace("'", "")
+    if not low.isascii():
+        bare = _ENDING.sub("", low)
+        return bare if len(bare) >= _MIN_STEM else low
     for suffix in _SUFFIXES:
         if low.endswith(suffix) and len(low) - len(suffix) >= _MIN_STEM:
             if low.endswith(("ss", "eed")) and suffix in ("s", "ed"):
@@ -210,14 +185,6 @@ def is_han(text: str) -> bool:
     """Return whether a text is Chinese rather than Latin; names may be mixed in."""
     han = sum(len(run) for run in _HAN_RUN.findall(text))
     return 3 * han > sum(char.isascii() and char.isalpha() for char in text)
-
-
-def asks_for(question: str) -> AnswerType:
-    """Return what kind of answer `question` wants, or "" where any will do."""
-    for kind, wanted in _ASKS:
-        if wanted.search(question):
-            return kind
-    return ""
 
 
 def concepts(question: str) -> tuple[Concept, ...]:
