@@ -15,8 +15,7 @@ class Profile(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(pattern=r"^[\w][\w.-]{0,63}$")
-    """Letters, digits, dashes, dots and underscores: briefs name it."""
+    name: str = Field(min_length=1, max_length=64)
     description: str = Field(min_length=1, max_length=2000)
     """What it is for; the lead reads this to choose."""
     prompt: str = Field(min_length=1)

@@ -276,12 +276,6 @@ class TestDiscovery:
         assert not found.problems
         assert found.profiles["critic"].description == text
 
-    def test_a_name_that_a_brief_cannot_say_is_refused(self, folder: Path) -> None:
-        self.put(folder / "task/agents/upper.md", name="Upper Case")
-        found = discover(folder / "task", folder / "cwd")
-
-        assert found.problems[0].field == "name"
-
     def test_a_lead_of_another_program_is_not_taken(self, folder: Path) -> None:
         self.put(folder / "cwd/.claude/agents/lead.md")
         found = discover(folder / "task", folder / "cwd")
