@@ -25,14 +25,18 @@ _FIGURES_COLUMNS = 32
 
 
 def budget_bar(use: LimitUse | None, style: Style) -> str:
-    """Return how much of a limit is used, as a bar: `━━━━──── 41%`."""
+    """Return how much of a limit is used, as a bar: `━━━━──── 41% of 2 usd`."""
     if use is None or use.allowed <= 0:
         return ""
     share = min(max(use.used / use.allowed, 0.0), 1.0)
     full = round(share * BAR_CELLS)
     color = "red" if share >= 0.85 else "yellow" if share >= 0.6 else "green"
     bar = style("━" * full, color) + style("─" * (BAR_CELLS - full), "dim")
-    return f"{bar} {share:.0%} of {use.allowed:g} usd"
+    return f"{bar} {share:.0%} of {_amount(use.allowed)} {use.name}"
+
+
+def _amount(value: float) -> str:
+    return tokens(int(value)) if value >= 10_000 else f"{value:g}"
 
 
 def live_lines(
@@ -42,9 +46,9 @@ def live_lines(
 
     Where not all agents fit, those at work are shown first and the others counted.
     """
-    lines = [_head(view, now, columns, style)]
+    lines = [_head(view, now, columns, style), _columns(columns, style)]
     agents = list(view.tree())
-    room = max(rows, MIN_ROWS) - 4
+    room = max(rows, MIN_ROWS) - 5
     shown = agents if len(agents) <= room else _most_telling(agents, room - 1)
     for index, (agent, depth) in enumerate(shown):
         is_last = not any(below == depth for _a, below in shown[index + 1 :])
@@ -53,8 +57,22 @@ def live_lines(
     hidden = [agent for agent, _depth in agents if not _is_in(agent, shown)]
     if hidden:
         lines.append(style(cut(f"  {_counted(hidden)}", columns), "dim"))
-    lines.append(_totals(view, style))
+    lines.append(_totals(view, now, style))
     return lines
+
+
+def _columns(columns: int, style: Style) -> str:
+    """Return the names of the columns of the tree."""
+    title_columns, room = _widths(columns)
+    heads = pad("agent", title_columns) + pad(" step", room - title_columns)
+    figures = " ".join(pad(name, 6, right=True) for name in ("tokens", "usd", "time"))
+    return style(f"{heads} {pad('state', 10)} {figures}", "dim")
+
+
+def _widths(columns: int) -> tuple[int, int]:
+    """Return the columns of the titles, and of titles and steps together."""
+    room = max(columns - _FIGURES_COLUMNS - 1, 12)
+    return min(_TITLE_COLUMNS, room // 2), room
 
 
 def _is_in(agent: AgentView, rows: Sequence[tuple[AgentView, int]]) -> bool:
@@ -101,8 +119,7 @@ def _agent_line(
     columns: int,
     style: Style,
 ) -> str:
-    room = max(columns - _FIGURES_COLUMNS - 1, 12)
-    title_columns = min(_TITLE_COLUMNS, room // 2)
+    title_columns, room = _widths(columns)
     title = pad(f"{stem}{agent.id} {safe(agent.title)}", title_columns)
     activity = pad(" " + _activity(agent, view), room - title_columns)
     label = agent.label
@@ -130,10 +147,16 @@ def _activity(agent: AgentView, view: RunView) -> str:
     return ""
 
 
-def _totals(view: RunView, style: Style) -> str:
+def _totals(view: RunView, now: datetime, style: Style) -> str:
     total, cost = view.tokens, view.cost.to_dict()
-    uses = {use.name: use for use in view.limit_use()}
-    bar = budget_bar(uses.get("usd"), style)
+    # The limit that is closest: it is the one that will stop the run.
+    shared = [
+        use
+        for use in view.limit_use(now)
+        if use.name in ("usd", "tokens", "minutes") and use.allowed > 0
+    ]
+    closest = max(shared, key=lambda use: use.used / use.allowed, default=None)
+    bar = budget_bar(closest, style)
     cached = f", {total.cache_share:.0%} from cache" if total.cache_read else ""
     used = f"{tokens(total.sent)} in{cached}, {tokens(total.output)} out"
     return f"{used}   {dollars(cost['usd'])} usd  {bar}".rstrip()

@@ -44,11 +44,12 @@ def test_the_tree_shows_what_each_agent_does(tmp_path: Path) -> None:
     lines = view.lines(100, 24)
 
     assert "running" in lines[0]
-    assert "delegates 3 briefs" in lines[1]
-    assert "searches for “token”" in lines[2]
-    assert "asks the model" in lines[3]
-    assert "waiting" in lines[4]
-    assert "of 2 usd" in lines[5]
+    assert lines[1].split() == ["agent", "step", "state", "tokens", "usd", "time"]
+    assert "delegates 3 briefs" in lines[2]
+    assert "searches for “token”" in lines[3]
+    assert "asks the model" in lines[4]
+    assert "waiting" in lines[5]
+    assert "% of " in lines[6]
 
 
 @pytest.mark.parametrize("columns", [80, 100, 200])
@@ -89,7 +90,20 @@ def test_the_budget_bar_fills_and_turns_red() -> None:
     assert budget_bar(LimitUse("usd", 0, 2), style).count("━") == 0
     assert "\x1b[31m" in budget_bar(LimitUse("usd", 1.8, 2), style)
     assert "100%" in budget_bar(LimitUse("usd", 3, 2), style)
+    assert "of 3M tokens" in budget_bar(LimitUse("tokens", 3, 3_000_000), style)
     assert budget_bar(None, style) == ""
+
+
+def test_the_bar_shows_the_limit_that_is_closest(tmp_path: Path) -> None:
+    view = idle_view()
+    with open_script(tmp_path) as (_folder, script):
+        script.log.subscribe(view.on_event)
+        script.start_run()
+        view.view.limits = {"usd": 100.0, "tokens": 1000, "minutes": 10_000}
+        script.start_agent("lead", "t", "go")
+        script.answer("lead", [{"type": "text", "text": "x"}], sent=9000)
+
+    assert view.lines(80, 24)[-1].endswith("of 1000 tokens")
 
 
 def test_a_terminal_gets_the_last_state_of_the_tree(
