@@ -7,15 +7,24 @@ from __future__ import annotations
 
 import importlib
 import io
+import logging
 import re
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.errors import ToolError
 
-__all__ = ["extract", "kind_of"]
+__all__ = ["HOW_TO_INSTALL", "Extracted", "extract", "is_installed", "kind_of"]
 
-HOW_TO_INSTALL = "pip install 'orchestrator[documents]'"
+HOW_TO_INSTALL = (
+    "the user can install it in the folder of orchestrator: "
+    "pip install -e '.[documents]'"
+)
+_MODULES = {"pdf": "pypdf", "docx": "docx", "html": "selectolax.lexbor"}
+_REMARK_CHARS = 100
 _SKIPPED_TAGS = [
     "script",
     "style",
@@ -49,6 +58,24 @@ _FLAT_TAGS = frozenset(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """What a file says.
+
+    Attributes:
+        text: all of it.
+        note: what its reader has to know, with its own comma in front; or "".
+    """
+
+    text: str
+    note: str = ""
+
+
+def is_installed(kind: str) -> bool:
+    """Return whether the library for `pdf`, `docx` or `html` is there."""
+    return _load(_MODULES[kind]) is not None
+
+
 def kind_of(name: str, head: bytes) -> str:
     """Return `pdf`, `docx`, `html`, or "" for everything else.
 
@@ -66,7 +93,7 @@ def kind_of(name: str, head: bytes) -> str:
     return ""
 
 
-def extract(kind: str, data: bytes, decoded: str | None) -> str | None:
+def extract(kind: str, data: bytes, decoded: str | None) -> Extracted | None:
     """Return the text of a document, or None where it is to be read as plain text.
 
     Args:
@@ -78,11 +105,11 @@ def extract(kind: str, data: bytes, decoded: str | None) -> str | None:
         ToolError: the library is not installed, or the document cannot be read.
     """
     if kind == "html":
-        parser = _load("selectolax.lexbor")
+        parser = _load(_MODULES[kind])
         if parser is None or decoded is None or _is_too_deep(decoded):
             return None
-        return _html(parser, decoded)
-    module = _load({"pdf": "pypdf", "docx": "docx"}[kind])
+        return Extracted(_html(parser, decoded), ", text of the HTML file")
+    module = _load(_MODULES[kind])
     if module is None:
         raise ToolError(
             f"reading {kind.upper()} files needs an optional package that is not "
@@ -90,7 +117,8 @@ def extract(kind: str, data: bytes, decoded: str | None) -> str | None:
         )
     readers: dict[str, Callable[[Any, bytes], str]] = {"pdf": _pdf, "docx": _docx}
     try:
-        return readers[kind](module, data)
+        with _remarks() as remarks:
+            text = readers[kind](module, data)
     except ToolError:
         raise
     except Exception as error:
@@ -99,6 +127,32 @@ def extract(kind: str, data: bytes, decoded: str | None) -> str | None:
             f"this {kind.upper()} file cannot be read: {type(error).__name__}: "
             f"{str(error)[:200]}"
         ) from error
+    note = f", text of the {kind.upper()} file"
+    if remarks:
+        said = " ".join(remarks[0].split())[:_REMARK_CHARS]
+        note += f", which is damaged and may lack parts ({said})"
+    return Extracted(text, note)
+
+
+@contextmanager
+def _remarks() -> Iterator[list[str]]:
+    """Gather what pypdf logs in this thread, instead of having it printed."""
+    found: list[str] = []
+    here = threading.get_ident()
+
+    class Gather(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.thread == here:
+                found.append(record.getMessage())
+
+    library = logging.getLogger("pypdf")
+    library.propagate = False
+    gather = Gather(logging.WARNING)
+    library.addHandler(gather)
+    try:
+        yield found
+    finally:
+        library.removeHandler(gather)
 
 
 def _load(name: str) -> Any:  # noqa: ANN401 - a module, or None

@@ -10,9 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.errors import ToolError
 from orchestrator.events import FileSeen
+from orchestrator.evidence import split_lines
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
-from orchestrator.tools.decoding import decode, describe_binary, encoding_of
-from orchestrator.tools.documents import extract, kind_of
+from orchestrator.tools.decoding import describe_binary, encoding_of
+from orchestrator.tools.documents import kind_of
+from orchestrator.tools.extraction import MAX_DOCUMENT_BYTES, kept_text, plain
 from orchestrator.tools.pages import Source, page_output
 from orchestrator.tools.versions import (
     MAX_KEPT_BYTES,
@@ -25,7 +27,7 @@ __all__ = ["ListDir", "ReadFile"]
 
 _HEAD_BYTES = 64 * 1024
 _WINDOW_CHARS = 1_000_000
-_MAX_DOCUMENT_BYTES = 50_000_000
+_WAIT_S = 50  # for a document; less than the call may take
 _MAX_ENTRIES = 500
 
 
@@ -73,7 +75,7 @@ class ReadFile:
         if not head:
             return ToolOutput(f"`{name}` is empty.")
         kind = kind_of(path.name, head)
-        if size > MAX_KEPT_BYTES and not (kind and size <= _MAX_DOCUMENT_BYTES):
+        if size > MAX_KEPT_BYTES and not (kind and size <= MAX_DOCUMENT_BYTES):
             return _big(path, name, head, args, context)
         return _whole(path, name, kind, args, context)
 
@@ -82,29 +84,22 @@ def _whole(
     path: Path, name: str, kind: str, args: ReadFileArgs, context: ToolContext
 ) -> ToolOutput:
     data = read_bytes(path, name)
-    text, note = _text_of(data, kind)
-    if text is None:
-        return _binary(name, data, len(data))
-    version = keep(name, data, text, context)
-    files = (version.seen,) if version.seen.artifact else ()
-    source = Source(name, version.lines, len(version.lines), note=note, files=files)
+    kept = kept_text(name, kind, data, context, limit_s=_WAIT_S) if kind else None
+    if kept is not None:
+        seen, note = kept.seen, kept.note
+        text = context.artifacts.read_text(seen.artifact) if seen.artifact else ""
+        lines = split_lines(text)
+    else:
+        found = plain(data)
+        if found is None:
+            return _binary(name, data, len(data))
+        version = keep(name, data, found.text, context)
+        seen, note, lines = version.seen, found.note, version.lines
+    files = (seen,) if seen.artifact else ()
+    source = Source(name, lines, len(lines), note=note, files=files)
     return page_output(
         source, context, first_line=args.first_line, max_lines=args.max_lines
     )
-
-
-def _text_of(data: bytes, kind: str) -> tuple[str | None, str]:
-    """Return the text of a file, or None if it is binary, and a note for the head."""
-    if kind in ("pdf", "docx"):
-        return extract(kind, data, None), f", text of the {kind.upper()} file"
-    encoding = encoding_of(data)
-    text = decode(data)
-    if kind == "html" and text is not None:
-        extracted = extract(kind, data, text)
-        if extracted is not None:
-            return extracted, ", text of the HTML file"
-    plain = encoding in (None, "utf-8", "utf-8-sig")
-    return text, "" if plain else f", decoded from {encoding}"
 
 
 def _big(

@@ -95,7 +95,7 @@ async def test_without_the_extra_it_says_how_to_install_it(
     bench.write("a.pdf", pdf_of("x"))
     bench.write("c.html", HTML)
 
-    assert "pip install 'orchestrator[documents]'" in await bench.error(
+    assert "pip install -e '.[documents]'" in await bench.error(
         "read_file", path="a.pdf"
     )
     assert "<h2>Use</h2>" in await bench.text("read_file", path="c.html")
