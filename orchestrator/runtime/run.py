@@ -193,10 +193,8 @@ async def _lead(
         return KnownPlaces(
             findings=dispatcher.findings,
             unsupported=dispatcher.unsupported,
-            own_reads={
-                path: versions[-1].lines for path, versions in seen.of(LEAD).items()
-            },
-            lines_of={path: file.lines for path, file in seen.paths().items()},
+            own_reads=seen.lines(LEAD),
+            lines_of=seen.lines(),
         )
 
     notes = session.progress.notes_of(LEAD)

@@ -30,17 +30,23 @@ class Sightings:
         for entry in event.data.get("files") or ():
             seen = entry if isinstance(entry, FileSeen) else FileSeen(**entry)
             versions = self._seen[event.agent].setdefault(seen.path, [])
-            if not versions or versions[-1].sha256 != seen.sha256:
-                versions.append(seen)
+            # One file may have several texts: as it is, and as its page reads.
+            if seen in versions:
+                versions.remove(seen)
+            versions.append(seen)
 
     def of(self, agent: str) -> dict[str, list[FileSeen]]:
         """Return path → versions that `agent` saw; empty if it saw none."""
         return self._seen.get(agent, {})
 
-    def paths(self) -> dict[str, FileSeen]:
-        """Return path → the newest version that any agent saw."""
-        newest: dict[str, FileSeen] = {}
-        for files in self._seen.values():
+    def lines(self, agent: str | None = None) -> dict[str, int]:
+        """Return path → most lines of any version that was seen, by `agent` or anyone.
+
+        A report may cite any of them.
+        """
+        most: dict[str, int] = {}
+        agents = self._seen if agent is None else (agent,)
+        for files in map(self.of, agents):
             for path, versions in files.items():
-                newest[path] = versions[-1]
-        return newest
+                most[path] = max(most.get(path, 0), *(each.lines for each in versions))
+        return most
