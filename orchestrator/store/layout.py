@@ -12,11 +12,12 @@ from orchestrator.errors import StoreError, UnknownRun
 from orchestrator.ids import safe_name
 from orchestrator.store.disk import store_error, sync_folder, write_beside
 
-__all__ = ["RunFolder", "check_writable", "create", "find_run", "list_runs"]
+__all__ = ["RunFolder", "check_writable", "create", "find_run", "is_run", "list_runs"]
 
 PROBE_BYTES = 1 << 20  # less room than this and no run gets far
 _RUN_ID = re.compile(r"\d{8}-\d{6}-.+")
 _SHOWN_RUNS = 5
+_IGNORE = b"# Runs are data; made by orchestrator.\n*\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +91,14 @@ class RunFolder:
         return self.agents / safe_name(agent_id)
 
 
-def check_writable(runs_dir: Path) -> None:
+def check_writable(runs_dir: Path) -> bool:
     """Make sure that runs can be written below `runs_dir`, which is made if missing.
 
     It really writes a file, since permission bits do not tell: root ignores them, and
     a disk may be full. What it made is removed again when it fails.
+
+    Returns:
+        Whether it made the folder.
 
     Raises:
         StoreError: one line with the path, the reason and what to do.
@@ -106,17 +110,19 @@ def check_writable(runs_dir: Path) -> None:
     except OSError as error:
         _unmake(made)
         raise store_error("write runs to", runs_dir, error) from error
+    return bool(made)
 
 
 def create(runs_dir: Path, run_id: str) -> RunFolder:
     """Make the folder of a new run, with its subfolders.
 
-    Nothing is left behind when it fails.
+    A new folder of runs gets a `.gitignore`, so that neither git nor a search takes
+    old runs for material. Nothing is left behind when it fails.
 
     Raises:
         StoreError: one line with the path, the reason and what to do.
     """
-    check_writable(runs_dir)
+    is_new = check_writable(runs_dir)
     folder = RunFolder(runs_dir / run_id)
     try:
         folder.path.mkdir()
@@ -127,12 +133,22 @@ def create(runs_dir: Path, run_id: str) -> RunFolder:
     try:
         for part in (folder.inputs, folder.agents, folder.artifacts, folder.control):
             part.mkdir()
+        if is_new:
+            (runs_dir / ".gitignore").write_bytes(_IGNORE)
         sync_folder(folder.path)
         sync_folder(runs_dir)
     except OSError as error:
         shutil.rmtree(folder.path, ignore_errors=True)
         raise store_error("make the run folder", folder.path, error) from error
     return folder
+
+
+def is_run(path: Path) -> bool:
+    """Return whether a folder is that of a run, wherever it lies."""
+    try:
+        return (path / "events.jsonl").is_file() and (path / "run.json").is_file()
+    except OSError:
+        return False
 
 
 def list_runs(runs_dir: Path) -> list[RunFolder]:

@@ -189,7 +189,7 @@ async def test_a_store_that_fails_in_one_subagent_ends_the_run_resumably(
             {"One": [READ, hang()], "Two": [call("trap")]},
             tools=[Trap(full)],
         )
-    [folder] = bench.runs.iterdir()
+    [folder] = bench.runs.glob("2*")
     assert not (folder / "report.md").exists()
 
     ended = await bench.resume(
@@ -209,7 +209,7 @@ async def test_a_folder_that_refuses_a_subagents_files_ends_the_run(
     def in_the_way(request: ModelRequest) -> Step:
         done = sum(1 for each in request.messages if each["role"] == "assistant")
         if done:
-            [folder] = bench.runs.iterdir()
+            [folder] = bench.runs.glob("2*")
             (folder / "agents" / "a1").rename(folder / "agents" / "gone")
             (folder / "agents" / "a1").write_text("a file where a folder is needed")
         return WORK[done]

@@ -249,7 +249,7 @@ async def test_what_a_subagent_saw_cannot_be_read_from_the_runs_folder(
     bench.runs = bench.root / "runs"
 
     def peeks(request: ModelRequest) -> Step:
-        [folder] = bench.runs.iterdir()
+        [folder] = bench.runs.glob("2*")
         name = folder.relative_to(bench.root)
         paths = ["agents/a1/transcript.jsonl", "events.jsonl", "agents/a1/brief.md"]
         return [

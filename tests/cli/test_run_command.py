@@ -143,7 +143,7 @@ def test_settings_win_over_the_file(here: Path, capsys: Capture) -> None:
     assert main(["run", "task.yaml", *options]) == 0
 
     capsys.readouterr()
-    [run] = (here / "elsewhere").iterdir()
+    [run] = (here / "elsewhere").glob("2*")
     assert "-other-" in run.name
     assert json.loads((run / "run.json").read_text())["limits"]["usd"] == 0.5
     assert not (here / "runs").exists()

@@ -13,6 +13,7 @@ from orchestrator.store.layout import (
     check_writable,
     create,
     find_run,
+    is_run,
 )
 from orchestrator.store.layout import list_runs as runs_of
 
@@ -29,7 +30,28 @@ def test_a_new_run_has_the_folders_of_the_contract(tmp_path: Path) -> None:
 
     assert run.id == FIRST
     assert names(run.path) == {"inputs", "agents", "artifacts", "control"}
-    assert names(tmp_path / "a" / "runs") == {FIRST}
+    assert names(tmp_path / "a" / "runs") == {FIRST, ".gitignore"}
+
+
+def test_a_new_folder_of_runs_is_ignored_and_an_old_one_is_left_alone(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "old").mkdir()
+    create(tmp_path / "old", FIRST)
+    create(tmp_path / "new", FIRST)
+
+    assert names(tmp_path / "old") == {FIRST}
+    assert (tmp_path / "new" / ".gitignore").read_text().splitlines()[-1] == "*"
+
+
+def test_a_run_is_known_by_its_log_and_its_state(tmp_path: Path) -> None:
+    run = create(tmp_path / "runs", FIRST)
+    run.events.touch()
+    assert not is_run(run.path)
+    run.run_json.touch()
+
+    assert is_run(run.path)
+    assert not is_run(tmp_path / "missing")
 
 
 def test_every_file_of_a_run_has_its_contract_name(tmp_path: Path) -> None:
