@@ -63,10 +63,10 @@ LEASE = (
     "[a1#1] The lease runs for five years. (0.85)\n"
     "  docs/lease.md:12-13\n  > The lease runs for\n  > five years."
 )
-A1 = ("a1", "Question 1: How long is the lease", "submitted", LEASE)
+A1 = ("a1", "lease", "submitted", LEASE)
 A2_FAILED = (
     "a2",
-    "Question 2: Who pays the deposit",
+    "pays the deposit",
     "failed (the endpoint was gone)",
     "Tried without success:\n- x: y",
 )
@@ -145,7 +145,11 @@ async def test_an_objective_without_questions_is_split_into_its_clauses() -> Non
     )
 
     asked = [question for brief in given["briefs"] for question in brief["questions"]]
-    assert asked == ["押金是多少？", "何时退还？"]
+    assert asked == [
+        "Explain how leases end and who pays.",
+        "押金是多少？",
+        "何时退还？",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -153,14 +157,16 @@ async def test_an_objective_without_questions_is_split_into_its_clauses() -> Non
     [
         (
             "How long is the lease, and who pays the deposit?",
-            ["How long is the lease", "who pays the deposit?"],
+            ["How long is the lease, and who pays the deposit?"],
         ),
         (
             "What is A? What is B and how does C work? It goes to the board.",
-            ["What is A?", "What is B", "how does C work?"],
+            ["What is A?", "What is B and how does C work?"],
         ),
-        ("租期有多长，以及由谁付押金？", ["租期有多长", "由谁付押金？"]),
-        ("Say how A works; then who pays?", ["Say how A works;", "then who pays?"]),
+        ("租期有多长，以及由谁付押金？", ["租期有多长，以及由谁付押金？"]),
+        ("Say how A works; then who pays?", ["Say how A works; then who pays?"]),
+        ("Say how A works. Who pays?", ["Say how A works.", "Who pays?"]),
+        ("Say how A works and who pays.", ["Say how A works", "who pays."]),
     ],
 )
 def test_no_part_of_a_question_is_dropped(objective: str, expected: list[str]) -> None:
@@ -214,32 +220,53 @@ async def test_text_of_a_file_cannot_add_a_citation() -> None:
 async def test_a_chinese_objective_gets_a_chinese_report() -> None:
     _, given = await until_finish(
         task("租期多长？", objective="为搬家准备一份说明。"),
-        came_back(("a1", "问题 1：租期多长", "submitted", LEASE)),
+        came_back(("a1", "租期多长", "submitted", LEASE)),
     )
 
     assert "没有使用语言模型" in given["report"]
 
 
-async def test_refused_briefs_are_mended_twice_and_then_given_up() -> None:
+def refused(index: int, *problems: str) -> str:
+    listed = "\n".join(f"- {problem}" for problem in problems)
+    return f"briefs[{index}] “t” was refused; nothing was spent on it:\n{listed}"
+
+
+async def test_refused_briefs_are_said_in_two_other_ways_and_then_looked_up() -> None:
     conversation, given = await until_delegation(
         task(*QUESTIONS, constraints=("Look only in docs/.",))
     )
-    title = given["briefs"][1]["title"]
-    refusal = f"briefs[1] “{title}” was refused; nothing was spent on it:\n- no"
+    named = "`questions[1]` says “the deposit”: the subagent sees nothing but this"
 
-    conversation.answer([(f"{refusal}\n\n{came_back(A1)}", False)])
-    again = (await conversation.turn()).content[0]["input"]
-    conversation.answer([(refusal.replace("[1]", "[0]"), True)])
-    third = (await conversation.turn()).content[0]["input"]
-    conversation.answer([(refusal.replace("[1]", "[0]"), True)])
+    conversation.answer([(f"{refused(1, named)}\n\n{came_back(A1)}", False)])
+    [again] = (await conversation.turn()).content[0]["input"]["briefs"]
+    conversation.answer([(refused(0, "`objective` is vague (“x”): say what"), True)])
+    [third] = (await conversation.turn()).content[0]["input"]["briefs"]
+    conversation.answer([(refused(0, "no"), True)])
+    alone = (await conversation.turn()).content
+    conversation.answer([("No line fits.", False)] * len(alone))
     last = (await conversation.turn()).content[-1]
 
-    assert [brief["title"] for brief in again["briefs"]] == [title]
-    assert "scope" not in again["briefs"][0]
-    assert [brief["title"] for brief in third["briefs"]] == [title]
+    assert given["briefs"][1]["questions"] == ["Who pays the deposit?"]
+    assert again["questions"] == ["Who pays ?"]
+    assert third["questions"] == ["Which lines speak of: pays?"]
+    assert again["scope"] == third["scope"] == {"include": ["docs/"]}
+    assert {call["name"] for call in alone} == {"grep"}
+    assert {call["input"]["path"] for call in alone} == {"docs"}
     assert last["name"] == "finish"
-    assert "Not answered" in last["input"]["report"]
     assert "docs/lease.md:12-13" in last["input"]["report"]
+    assert "Nothing was found" in last["input"]["report"].split("## 2.")[1]
+
+
+async def test_a_brief_that_was_refused_for_its_scope_is_given_without_it() -> None:
+    conversation, _ = await until_delegation(
+        task(*QUESTIONS, constraints=("Look only in docs/, not in secrets/.",))
+    )
+    conversation.answer([(refused(0, "`scope.include`: `docs/` is not there"), True)])
+
+    [again] = (await conversation.turn()).content[0]["input"]["briefs"]
+
+    assert again["questions"] == [QUESTIONS[0]]
+    assert again["scope"] == {"exclude": ["secrets/"]}
 
 
 async def test_a_wrong_citation_that_is_sent_back_is_taken_out() -> None:

@@ -5,9 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from orchestrator.models.offline import phrases
-
-__all__ = ["AgentResult", "Place", "parse_results", "refused_titles"]
+__all__ = [
+    "AgentResult",
+    "Missed",
+    "Place",
+    "Refusal",
+    "parse_results",
+    "refusals",
+]
 
 _ROW = re.compile(r"^(a\d+) \| (.*?) \| (\w+) \| \d+ \| \d+ \| (.*)$")
 _OPEN = re.compile(r'^<findings agent="(a\d+)" title="(.*?)" status="(\w+)"')
@@ -15,8 +20,9 @@ _CLOSE = "</findings>"
 _ITEM = re.compile(r"^\[(a\d+)#(\d+)\] (UNSUPPORTED\b[^:]*: )?(.*)$")
 _CONFIDENCE = re.compile(r" \([\d.]+\)$")
 _SOURCE = re.compile(r"^  (?!> )(?P<path>\S.*?):(?P<first>\d+)(?:-(?P<last>\d+))?$")
-_TRIED = re.compile(r"^- searched for: (.*)$")
-_REFUSED = re.compile(r"^briefs\[\d+\] “(.*)” was refused\b")
+_TRIED = re.compile(r"^- “(.*)” – searched for ‘(.*?)’: (.*)$")
+_REFUSED = re.compile(r"^briefs\[(\d+)\] “.*” was refused\b")
+_QUOTED = re.compile(r"`[\w.\[\]]+` (?:says “(.+?)”: |names `(.+?)`, )")
 _HAS_FAILED = re.compile(r"^(?:failed|limit|unvalidated|cancelled|stalled)\b")
 
 
@@ -34,6 +40,15 @@ class Place:
     unsupported: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A question, or a part of one, for which there is no place."""
+
+    question: str
+    terms: str
+    why: str
+
+
 @dataclass(slots=True)
 class AgentResult:
     """What one subagent brought, or that it brought nothing."""
@@ -43,13 +58,10 @@ class AgentResult:
     state: str
     """`complete`, `nothing_found` …, or how and why it ended early."""
     places: list[Place] = field(default_factory=list)
-    tried: list[str] = field(default_factory=list)
-    """Terms that were searched for without success."""
-
-    @property
-    def questions(self) -> list[int]:
-        """Return the numbers of the questions that its brief named."""
-        return phrases.numbers_in(self.title)
+    missed: list[Missed] = field(default_factory=list)
+    """What it could not find, and why."""
+    questions: list[int] = field(default_factory=list)
+    """Numbers of the questions that its brief asked."""
 
     @property
     def has_failed(self) -> bool:
@@ -57,11 +69,40 @@ class AgentResult:
         return bool(_HAS_FAILED.match(self.state))
 
 
-def refused_titles(text: str) -> list[str]:
-    """Return the titles of the briefs that were refused."""
-    return [
-        match.group(1) for line in text.splitlines() if (match := _REFUSED.match(line))
-    ]
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A brief that was refused."""
+
+    index: int
+    problems: tuple[str, ...]
+
+    @property
+    def quoted(self) -> list[str]:
+        """Return the words of the brief that the problems name."""
+        return [
+            words
+            for problem in self.problems
+            for pair in _QUOTED.findall(problem)
+            for words in pair
+            if words and not words.endswith("…")
+        ]
+
+
+def refusals(text: str) -> list[Refusal]:
+    """Return the briefs that a `delegate` refused, with what was wrong."""
+    found: list[Refusal] = []
+    is_open = False
+    for line in text.splitlines():
+        match = _REFUSED.match(line)
+        if match:
+            found.append(Refusal(int(match.group(1)), ()))
+            is_open = True
+        elif is_open and line.startswith("- "):
+            last = found[-1]
+            found[-1] = Refusal(last.index, (*last.problems, line[2:]))
+        else:
+            is_open = False
+    return found
 
 
 def parse_results(text: str) -> list[AgentResult]:
@@ -94,7 +135,7 @@ def _take(result: AgentResult, line: str) -> None:
         return
     tried = _TRIED.match(line)
     if tried:
-        result.tried.append(tried.group(1))
+        result.missed.append(Missed(*tried.groups()))
     place = result.places[-1] if result.places else None
     source = _SOURCE.match(line)
     if place and source and not place.path:

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.models.offline import phrases
-from orchestrator.models.offline.answers import AgentResult, Place
-from orchestrator.models.offline.ranking import Hit, Question, best_hits
-from orchestrator.models.offline.reading import (
-    Call,
-    Conversation,
-    questions_of,
-    sections,
+from orchestrator.models.offline.answers import AgentResult, Missed, Place
+from orchestrator.models.offline.handing_in import (
+    Answer,
+    findings_of,
+    mended,
+    why_not,
 )
+from orchestrator.models.offline.overview import (
+    ALL_FILES,
+    is_overview,
+    overview_hits,
+    overview_reads,
+)
+from orchestrator.models.offline.passages import Page
+from orchestrator.models.offline.ranking import Question, best_hits
+from orchestrator.models.offline.reading import Conversation, questions_of, sections
+from orchestrator.models.offline.scope import Scope
 from orchestrator.models.offline.searching import (
+    Search,
     Seen,
     candidates,
+    narrower,
     pages_read,
     plan_of,
     seen_in,
@@ -27,67 +37,76 @@ from orchestrator.models.offline.searching import (
 __all__ = ["alone", "explore", "look"]
 
 HAND_IN = "submit_findings"
-MAX_QUESTIONS = 8
-MAX_CALLS = 9
-# Rounds of reading; a later one only for questions that are still open.
+# For each question: files read at once, and how often.
+AT_ONCE = 3
 ROUNDS = 2
-MAX_QUOTE_CHARS = 1200
-_ITEM_NAMED = re.compile(r"\bitems?\W{0,3}(\d+)", re.IGNORECASE)
+MAX_READS = 60
+
+EVERYWHERE = Scope()
 
 Step = tuple[str, dict[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    question: Question
-    hits: list[Hit]
-    seen: Seen
 
 
 def explore(conversation: Conversation) -> list[Step]:
     """Return the calls of a subagent's next turn."""
     handed_in = conversation.named(HAND_IN)
     if handed_in and handed_in[-1].answered:
-        return [(HAND_IN, _mended(handed_in))]
-    questions = [Question.of(text) for text in _questions(conversation.first)]
+        return [(HAND_IN, mended(handed_in))]
+    texts = _questions(conversation.first)
     if not conversation.must_end:
-        step = _next_search(conversation, questions)
-        if step:
-            return step
-    answers = _answers(conversation, questions)
-    if not conversation.must_end:
-        step = _next_reads(conversation, answers)
-        if step:
-            return step
-    return [(HAND_IN, _findings(conversation, answers))]
+        steps = look(conversation, texts)
+        if steps:
+            return steps
+    pages = pages_read(conversation)
+    answers = _answers(conversation, _parts(texts), pages)
+    looked = any(call.answered and not call.is_error for call in conversation.calls)
+    return [(HAND_IN, findings_of(answers, pages, looked=looked))]
 
 
-def look(conversation: Conversation, texts: Sequence[str]) -> list[Step]:
-    """Return the next searches or reads for questions, or nothing when looked up."""
-    questions = [Question.of(text) for text in texts]
-    step = _next_search(conversation, questions)
-    return step or _next_reads(conversation, _answers(conversation, questions))
+def look(
+    conversation: Conversation, texts: Sequence[str], scope: Scope = EVERYWHERE
+) -> list[Step]:
+    """Return the next searches or reads for questions, or nothing when looked up.
+
+    Args:
+        conversation: so far.
+        texts: the questions.
+        scope: where to look, unless the tools see to that.
+    """
+    questions = _parts(texts)
+    steps = _next_search(conversation, questions, scope)
+    if steps:
+        return steps
+    answers = _answers(conversation, questions, pages_read(conversation))
+    reads = _next_reads(conversation, answers)
+    return [step for step in reads if scope.allows(step[1]["path"])]
 
 
-def alone(conversation: Conversation, texts: Sequence[str]) -> list[AgentResult]:
+def alone(
+    conversation: Conversation, texts: Sequence[str], scope: Scope = EVERYWHERE
+) -> list[AgentResult]:
     """Return what was found for each question, as a subagent's result."""
     results: list[AgentResult] = []
-    answers = _answers(conversation, [Question.of(text) for text in texts])
-    for number, answer in enumerate(answers, 1):
-        title = phrases.title([number], answer.question.text)
-        result = AgentResult("lead", title, "complete")
-        result.places = [
-            Place(
-                phrases.claim(hit),
-                "lead",
-                place,
-                hit.page.path,
-                hit.first,
-                hit.last,
-                hit.page.quote(hit.first, hit.last),
-            )
-            for place, hit in enumerate(answer.hits, 1)
-        ]
+    pages = [page for page in pages_read(conversation) if scope.allows(page.path)]
+    for number, text in enumerate(texts, 1):
+        result = AgentResult("lead", text, "complete", questions=[number])
+        for answer in _answers(conversation, _parts([text]), pages):
+            result.places += [
+                Place(
+                    phrases.claim(hit),
+                    "lead",
+                    place,
+                    hit.page.path,
+                    hit.first,
+                    hit.last,
+                    hit.page.quote(hit.first, hit.last),
+                )
+                for place, hit in enumerate(answer.hits, 1)
+            ]
+            if not answer.hits:
+                terms = ", ".join(concept.label for concept in answer.question.strong)
+                why = why_not(answer, pages, looked=bool(conversation.calls))
+                result.missed.append(Missed(answer.question.text, terms, why))
         results.append(result)
     return results
 
@@ -99,41 +118,86 @@ def _questions(first: str) -> list[str]:
         (text for name, text in parts.items() if text and name not in known), first
     )
     named = parts.get("questions") or parts.get("问题") or ""
-    return questions_of(named, objective)[:MAX_QUESTIONS]
+    return questions_of(named, objective)
+
+
+def _parts(texts: Sequence[str]) -> list[Question]:
+    return [
+        part for text in texts for part in Question.parts(phrases.without_frame(text))
+    ]
 
 
 # ---- looking ------------------------------------------------------------------------
 
 
-def _next_search(conversation: Conversation, questions: list[Question]) -> list[Step]:
+def _next_search(
+    conversation: Conversation, questions: list[Question], scope: Scope = EVERYWHERE
+) -> list[Step]:
     """Return the searches that were not made yet."""
     if "grep" not in conversation.tools:
         return _without_search(conversation)
-    return [
-        ("grep", dict(search.input))
-        for search in plan_of(questions)
-        if not conversation.has_made("grep", search.input)
-    ]
+    general = [question for question in questions if is_overview(question)]
+    planned = plan_of([each for each in questions if each not in general])
+    steps = [("grep", dict(search.input)) for search in planned]
+    if scope.include or scope.exclude:
+        # The lead's own tools see everything: it goes only where it may.
+        places = scope.places(conversation.listed)
+        return _not_made(
+            conversation,
+            [(name, {**given, "path": p}) for name, given in steps for p in places],
+        )
+    if general and "glob" in conversation.tools:
+        steps.append(("glob", dict(ALL_FILES)))
+    return _not_made(conversation, steps) or _after_failure(conversation, planned)
 
 
-def _next_reads(conversation: Conversation, answers: list[_Answer]) -> list[Step]:
+def _after_failure(conversation: Conversation, planned: list[Search]) -> list[Step]:
+    """Return narrower searches in place of those that failed."""
+    has_failed = any(
+        call.is_error and "path" not in call.input
+        for call in conversation.named("grep")
+    )
+    if not has_failed or "list_dir" not in conversation.tools:
+        return []
+    if not conversation.named("list_dir"):
+        return [("list_dir", {"path": "."})]
+    again = narrower(conversation, planned)
+    return _not_made(conversation, [("grep", dict(each.input)) for each in again])
+
+
+def _not_made(conversation: Conversation, steps: Sequence[Step]) -> list[Step]:
+    fresh: list[Step] = []
+    for name, given in steps:
+        if not conversation.has_made(name, given) and (name, given) not in fresh:
+            fresh.append((name, given))
+    return fresh
+
+
+def _next_reads(conversation: Conversation, answers: list[Answer]) -> list[Step]:
     if not {"grep", "read_file"} <= conversation.tools:
         return []
     done = [call.input for call in conversation.named("read_file")]
     read = {str(given.get("path")) for given in done}
-    left = max(MAX_CALLS - len(conversation.calls), 0 if read else 2)
-    at_once = 3 if len(answers) == 1 else 2
     wanted: dict[str, dict[str, Any]] = {}
     for answer in answers:
-        if answer.hits:
+        if is_overview(answer.question):
+            for given in overview_reads(conversation):
+                if given["path"] not in read:
+                    wanted.setdefault(given["path"], given)
             continue
-        ranked = candidates(answer.question, answer.seen)[: at_once * ROUNDS]
-        fresh = [c for c in ranked if c.path not in read]
-        if len(ranked) - len(fresh) >= at_once * ROUNDS:
-            continue
-        for candidate in fresh[:at_once]:
-            wanted.setdefault(candidate.path, dict(candidate.input))
-    return [("read_file", given) for given in list(wanted.values())[: max(left, 0)]]
+        for path, given in _unread(answer, read):
+            wanted.setdefault(path, given)
+    left = max(MAX_READS - len(done), 0)
+    return [("read_file", given) for given in list(wanted.values())[:left]]
+
+
+def _unread(answer: Answer, read: set[str]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the files that are to be read next for a question without a place."""
+    if answer.hits:
+        return []
+    ranked = candidates(answer.question, answer.seen)[: AT_ONCE * ROUNDS]
+    fresh = [each for each in ranked if each.path not in read]
+    return [(each.path, dict(each.input)) for each in fresh[:AT_ONCE]]
 
 
 def _without_search(conversation: Conversation) -> list[Step]:
@@ -153,97 +217,51 @@ def _without_search(conversation: Conversation) -> list[Step]:
     return [("read_file", {"path": path}) for path in files[:6]]
 
 
-def _answers(conversation: Conversation, questions: list[Question]) -> list[_Answer]:
-    seen = seen_in(conversation, plan_of(questions), len(questions))
-    pages = pages_read(conversation)
+def _answers(
+    conversation: Conversation, questions: list[Question], pages: list[Page]
+) -> list[Answer]:
+    searched = [each for each in questions if not is_overview(each)]
+    found = iter(seen_in(conversation, plan_of(searched), len(searched)))
     return [
-        _Answer(
-            question,
-            best_hits(question, pages, found_in=found.found_in, files=found.files),
-            found,
-        )
-        for question, found in zip(questions, seen, strict=True)
+        _overview(conversation, question, pages)
+        if is_overview(question)
+        else _answer(conversation, question, next(found), pages)
+        for question in questions
     ]
 
 
-# ---- handing in ---------------------------------------------------------------------
+def _answer(
+    conversation: Conversation, question: Question, seen: Seen, pages: list[Page]
+) -> Answer:
+    hits = best_hits(question, pages, found_in=seen.found_in, files=seen.files)
+    reads = conversation.named("read_file")
+    read = {str(call.input.get("path")) for call in reads}
+    wanted = dict(_unread(Answer(question, hits, seen), read))
+    untried = ""
+    if not hits and "grep" in conversation.tools:
+        for call in reads:
+            if call.is_error and str(call.input.get("path")) in _best(question, seen):
+                words = " ".join(call.result.split())[:200]
+                seen.errors.append(f"{call.input.get('path')}: {words}")
+        if not seen.searched and question.concepts:
+            untried = "the limit was reached before it was searched for"
+        elif wanted and conversation.must_end:
+            untried = "the limit was reached before its files were read"
+        elif wanted and "read_file" in conversation.tools:
+            untried = f"more than {MAX_READS} files would have to be read"
+    return Answer(question, hits, seen, untried)
 
 
-def _findings(conversation: Conversation, answers: Sequence[_Answer]) -> dict[str, Any]:
-    items: list[dict[str, Any]] = []
-    lines: list[str] = []
-    for answer in answers:
-        for hit in answer.hits:
-            item = _item(hit)
-            items.append(item)
-            lines.append(phrases.answered(answer.question.text, item["claim"]))
-        if not answer.hits:
-            lines.append(phrases.unanswered(answer.question.text))
-    open_ones = [answer for answer in answers if not answer.hits]
-    looked = any(call.answered and not call.is_error for call in conversation.calls)
-    if items:
-        status = "partial" if open_ones else "complete"
-    else:
-        status = "nothing_found" if looked else "failed"
-    return {
-        "status": status,
-        "summary": "\n".join(lines)[:6000] or phrases.unanswered(""),
-        "items": items,
-        "open_questions": [answer.question.text for answer in open_ones],
-        "failed_attempts": [_failed(conversation, answer) for answer in open_ones],
-    }
+def _best(question: Question, seen: Seen) -> set[str]:
+    ranked = candidates(question, seen)[: AT_ONCE * ROUNDS]
+    return {candidate.path for candidate in ranked}
 
 
-def _item(hit: Hit) -> dict[str, Any]:
-    page, first, last = hit.page, hit.first, hit.last
-    quote = page.quote(first, last)
-    if len(quote) > MAX_QUOTE_CHARS:
-        first = last = hit.unit.first
-        line = page.quote(first, last)
-        at = max(line.find(hit.unit.text[:40]), 0)
-        quote = line[at : at + MAX_QUOTE_CHARS]
-    span = f"{first}" if first == last else f"{first}-{last}"
-    return {
-        "claim": phrases.claim(hit),
-        "evidence": [{"source": f"{page.path}:{span}", "quote": quote}],
-        "confidence": round(min(0.9, 0.25 + 0.6 * hit.coverage), 2),
-    }
-
-
-def _failed(conversation: Conversation, answer: _Answer) -> dict[str, str]:
-    terms = ", ".join(concept.label for concept in answer.question.strong) or "-"
-    found = sorted(answer.seen.found_in.items(), key=lambda pair: pair[1])
-    nowhere = [label for label, count in found if not count]
-    if answer.seen.errors:
-        why = f"the search failed: {answer.seen.errors[0]}"
-    elif not answer.seen.searched and not conversation.calls:
-        why = "no tool for searching was at hand"
-    elif nowhere:
-        why = f"no line holds: {', '.join(nowhere)}"
-    else:
-        why = "no place holds enough of the terms together"
-    return {"tried": f"searched for: {terms}"[:480], "why": why[:480]}
-
-
-def _mended(handed_in: Sequence[Call]) -> dict[str, Any]:
-    """Return the last findings without what was sent back."""
-    last = handed_in[-1]
-    findings = dict(last.input)
-    items = list(findings.get("items") or [])
-    named = {int(number) for number in _ITEM_NAMED.findall(last.result)}
-    kept = [item for at, item in enumerate(items, 1) if at not in named]
-    if not named or len(handed_in) > 2:
-        kept = []
-    if kept == items:
-        kept = items[: len(items) // 2]
-    findings["items"] = kept
-    findings["summary"] = str(findings.get("summary") or "-")[:1500]
-    if len(kept) < len(items):
-        dropped = [str(item.get("claim"))[:200] for item in items if item not in kept]
-        findings["status"] = "partial" if kept else "nothing_found"
-        findings["summary"] = phrases.dropped(len(dropped))
-        findings["failed_attempts"] = [
-            *(findings.get("failed_attempts") or []),
-            *({"tried": claim, "why": "its quote was sent back"} for claim in dropped),
-        ]
-    return findings
+def _overview(
+    conversation: Conversation, question: Question, pages: list[Page]
+) -> Answer:
+    seen = Seen(searched=True)
+    call = conversation.has_made("glob", ALL_FILES)
+    if call and call.is_error:
+        seen.errors.append(" ".join(call.result.split())[:200])
+    return Answer(question, overview_hits(conversation, question, pages), seen)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from orchestrator.models.offline import phrases
 from orchestrator.models.offline.answers import (
     AgentResult,
+    Refusal,
     parse_results,
-    refused_titles,
+    refusals,
 )
 from orchestrator.models.offline.explorer import alone, look
+from orchestrator.models.offline.ranking import Question
 from orchestrator.models.offline.reading import (
     Call,
     Conversation,
     bullets,
-    paths_in,
     questions_of,
     sections,
 )
@@ -26,28 +28,21 @@ from orchestrator.models.offline.report import (
     compose,
     without_citations,
 )
+from orchestrator.models.offline.scope import Scope, scope_of
 from orchestrator.models.offline.words import is_han
 
 __all__ = ["lead"]
 
 MAX_BRIEFS = 64
-MAX_PER_BRIEF = 8
+MAX_PER_BRIEF = 20
+"""More questions are refused."""
 MAX_ROUNDS = 3
 _SUBAGENTS = re.compile(r"\b(\d+) subagents?\b")
 _PROFILE = re.compile(r"^- `([\w-]+)`:", re.MULTILINE)
 _MAX_TOKENS = re.compile(r"\bat most (\d+) tokens\b")
-_LEAVE_OUT = re.compile(
-    r"\b(?:do not|don't|never|leave out|exclude|skip|ignore|without|except|stay out)\b"
-    r"|不要|不得|禁止|请勿|勿|避开|排除|忽略|除了",
-    re.IGNORECASE,
-)
-_LOOK_ONLY = re.compile(
-    r"\b(?:only|solely|nothing but|confined to|limited to)\b"
-    r"|只[在看用]|仅[在限看]|限于",
-    re.IGNORECASE,
-)
 
 Step = tuple[str, dict[str, Any]]
+Group = list[int]
 
 
 class _Task:
@@ -74,16 +69,33 @@ def lead(conversation: Conversation) -> list[Step]:
     finished = conversation.named("finish")
     if finished and finished[-1].answered and finished[-1].is_error:
         return [("finish", _mended_finish(finished))]
-    rounds = conversation.named("delegate")
+    calls = conversation.named("delegate")
     if "delegate" not in conversation.tools:
         return _by_itself(conversation, task)
-    if not rounds and not conversation.must_end:
-        return _first_steps(conversation, task) or [_delegate(conversation, task, 0)]
-    results = [part for call in rounds for part in parse_results(call.result)]
-    again = _refused(rounds)
-    if again and not conversation.must_end:
-        return [_delegate(conversation, task, len(rounds), again)]
-    return _hand_in(conversation, task, results)
+    scope = scope_of(task.constraints, (), conversation.listed)
+    rounds = _rounds(task, calls)
+    if not conversation.must_end:
+        if not calls:
+            first = _first_steps(conversation, task)
+            return first or [_delegate(task, rounds, scope, conversation.listed)]
+        if rounds[-1].groups and len(calls) < MAX_ROUNDS:
+            return [_delegate(task, rounds, scope, conversation.listed)]
+    results = [part for each in rounds for part in each.results]
+    # Refused to the end, or more than the subagents can take.
+    given = {number for group in _groups(task) for number in group}
+    left = [number for group in rounds[-1].groups for number in group]
+    left += [n for n in range(1, len(task.questions) + 1) if n not in given]
+    if left and calls and "grep" in conversation.tools:
+        texts = [task.questions[number - 1] for number in left]
+        steps = look(conversation, texts, scope)
+        if steps and not conversation.must_end:
+            return steps
+        own = alone(conversation, texts, scope) if conversation.named("grep") else []
+        results += [
+            replace(result, questions=[number])
+            for number, result in zip(left, own, strict=False)
+        ]
+    return _hand_in(conversation, task, results, scope)
 
 
 # ---- before the subagents -----------------------------------------------------------
@@ -109,20 +121,75 @@ def _note(section: str, text: str) -> Step:
     return ("update_notes", {"section": section, "mode": "replace", "text": text})
 
 
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """One `delegate`: what it brought, and which groups of questions it left."""
+
+    results: list[AgentResult]
+    groups: list[Group]
+    refused: list[Refusal]
+
+
+def _rounds(task: _Task, calls: Sequence[Call]) -> list[_Round]:
+    """Return the rounds so far; the first is the state before any call."""
+    rounds = [_Round([], _groups(task), [])]
+    for call in calls:
+        asked = rounds[-1].groups
+        titles = [str(brief.get("title")) for brief in call.input.get("briefs") or []]
+        numbers = {
+            phrases.mark(title): group
+            for title, group in zip(titles, asked, strict=False)
+        }
+        results = [
+            replace(result, questions=numbers.get(phrases.mark(result.title), []))
+            for result in parse_results(call.result)
+        ]
+        refused = refusals(call.result)
+        left = [asked[each.index] for each in refused if each.index < len(asked)]
+        if call.is_error and not refused and not results:
+            left = asked
+        rounds.append(_Round(results, left if call.answered else [], refused))
+    return rounds
+
+
 def _delegate(
-    conversation: Conversation,
-    task: _Task,
-    round_number: int,
-    kept: Sequence[int] | None = None,
+    task: _Task, rounds: Sequence[_Round], scope: Scope, listed: Sequence[str]
 ) -> Step:
-    groups = _groups(task)
-    listed = _listed(conversation)
-    briefs = [
-        _brief(task, group, listed if round_number == 0 else [])
-        for group in groups
-        if kept is None or group[0] in kept
+    """Return the next `delegate`, the refused briefs said in another way."""
+    last = rounds[-1]
+    quoted = [
+        words for each in rounds for refusal in each.refused for words in refusal.quoted
     ]
+    problems = [text for each in rounds for r in each.refused for text in r.problems]
+    if any("`scope.include`" in text for text in problems):
+        scope = replace(scope, include=())
+    briefs: list[dict[str, Any]] = []
+    for group in last.groups:
+        asked = [task.questions[number - 1] for number in group]
+        if any("`scope." not in text for text in problems):
+            is_last = len(rounds) >= MAX_ROUNDS
+            asked = [_said_again(each, quoted, plainly=is_last) for each in asked]
+        where = scope
+        if not scope.include and len(rounds) == 1:
+            where = scope_of(task.constraints, asked, listed)
+        briefs.append(_brief(task, asked, where))
+    marks: set[str] = set()
+    for number, brief in enumerate(briefs, 1):
+        if phrases.mark(brief["title"]) in marks:
+            brief["title"] = f"{brief['title']} ({number})"
+        marks.add(phrases.mark(brief["title"]))
     return ("delegate", {"briefs": briefs, "wait": "all"})
+
+
+def _said_again(question: str, quoted: Sequence[str], *, plainly: bool) -> str:
+    """Return a refused question without what was named, or its terms alone."""
+    bare = phrases.without_words(question, quoted)
+    read = Question.of(bare)
+    if bare != question and not plainly and not all(c.is_weak for c in read.concepts):
+        return bare
+    terms = [concept.label for concept in read.strong if concept.label not in quoted]
+    terms = terms or [concept.label for concept in Question.of(question).strong]
+    return phrases.speaks_of(terms, chinese=is_han(question)) if terms else bare
 
 
 def _groups(task: _Task) -> list[list[int]]:
@@ -134,91 +201,47 @@ def _groups(task: _Task) -> list[list[int]]:
     return [numbers[at : at + size] for at in range(0, count, size)][:briefs]
 
 
-def _listed(conversation: Conversation) -> list[str]:
-    """Return the names of the top of the workspace, folders with a slash."""
-    names: list[str] = []
-    for call in conversation.named("list_dir"):
-        if call.answered and not call.is_error:
-            for row in call.result.splitlines()[1:]:
-                name = re.sub(r" \([^()]*\)$", "", row.strip())
-                if name and not name.startswith("["):
-                    names.append(name)
-    return names
-
-
-def _brief(task: _Task, group: Sequence[int], listed: Sequence[str]) -> dict[str, Any]:
-    questions = [task.questions[number - 1] for number in group]
+def _brief(task: _Task, questions: Sequence[str], scope: Scope) -> dict[str, Any]:
     chinese = is_han(questions[0])
+    tokens = min(900 + 300 * len(questions), 4000)
     brief: dict[str, Any] = {
-        "title": phrases.title(group, questions[0]),
+        "title": phrases.title(questions),
         "objective": phrases.objective(questions, chinese=chinese),
-        "questions": questions,
-        "deliverable": {"form": phrases.form(chinese=chinese), "max_tokens": 1200},
+        "questions": list(questions),
+        "deliverable": {"form": phrases.form(chinese=chinese), "max_tokens": tokens},
     }
-    scope = _scope(task, questions, listed)
-    if scope:
-        brief["scope"] = scope
+    fields = scope.fields()
+    if fields:
+        brief["scope"] = fields
     if task.profiles:
         has_explorer = "explorer" in task.profiles
         brief["agent"] = "explorer" if has_explorer else task.profiles[0]
     return brief
 
 
-def _scope(
-    task: _Task, questions: Sequence[str], listed: Sequence[str]
-) -> dict[str, list[str]]:
-    """Return what constraints and questions say about where to look, if it is there."""
-    include: list[str] = []
-    exclude: list[str] = []
-    for constraint in task.constraints:
-        # A clause each: "only in src/, not in src/old/" says both.
-        for clause in re.split(r"[;；,，。]|\.\s|\bbut\b", constraint):
-            there = _there(paths_in([clause]), listed)
-            if _LEAVE_OUT.search(clause):
-                exclude += there
-            elif _LOOK_ONLY.search(clause) or _LOOK_ONLY.search(constraint):
-                include += there
-    if not include:
-        include = _there([p for p in paths_in(questions) if "/" in p], listed)
-    found = {"include": include, "exclude": exclude}
-    return {name: list(dict.fromkeys(paths)) for name, paths in found.items() if paths}
-
-
-def _there(paths: Sequence[str], listed: Sequence[str]) -> list[str]:
-    """Return the paths at the top of the workspace that were seen in its listing."""
-    seen = {name.rstrip("/"): name for name in listed}
-    return [
-        seen[path.rstrip("/")] if "/" not in path.rstrip("/") else path
-        for path in paths
-        if path.rstrip("/").split("/")[0] in seen and not path.startswith("/")
-    ]
-
-
 # ---- what came back -----------------------------------------------------------------
-
-
-def _refused(rounds: Sequence[Call]) -> list[int]:
-    """Return the questions of refused briefs, while another try is worth it."""
-    last = rounds[-1] if rounds else None
-    if last is None or not last.answered or len(rounds) >= MAX_ROUNDS:
-        return []
-    titles = refused_titles(last.result)
-    if last.is_error and not titles and not parse_results(last.result):
-        titles = [str(brief.get("title")) for brief in last.input.get("briefs") or []]
-    return [number for each in titles for number in phrases.numbers_in(each)]
 
 
 def _by_itself(conversation: Conversation, task: _Task) -> list[Step]:
     """Search and answer without subagents, where none may be used."""
+    has_listing = conversation.named("list_dir") or "list_dir" not in conversation.tools
+    if task.constraints and not has_listing and not conversation.must_end:
+        return [("list_dir", {"path": "."})]
+    scope = scope_of(task.constraints, (), conversation.listed)
     if not conversation.must_end:
-        steps = look(conversation, task.questions)
+        steps = look(conversation, task.questions, scope)
         if steps:
             return steps
-    return _hand_in(conversation, task, alone(conversation, task.questions))
+    return _hand_in(
+        conversation, task, alone(conversation, task.questions, scope), scope
+    )
 
 
 def _hand_in(
-    conversation: Conversation, task: _Task, results: Sequence[AgentResult]
+    conversation: Conversation,
+    task: _Task,
+    results: Sequence[AgentResult],
+    scope: Scope,
 ) -> list[Step]:
     draft = compose(
         task.objective,
@@ -227,6 +250,7 @@ def _hand_in(
         deliverable=task.deliverable,
         max_tokens=task.max_tokens,
         cut_short=conversation.must_end,
+        scope=scope,
     )
     steps: list[Step] = []
     if "update_notes" in conversation.tools and not conversation.must_end:

@@ -5,24 +5,34 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from orchestrator.models.offline import lexicon
 from orchestrator.models.offline.ranking import Hit
 from orchestrator.models.offline.words import is_han
 
 __all__ = [
+    "UNSEARCHED",
+    "UNTRIED",
     "answered",
     "claim",
+    "counted",
     "dropped",
     "form",
-    "numbers_in",
+    "mark",
     "objective",
     "shortened",
+    "speaks_of",
     "title",
+    "tried",
     "unanswered",
+    "without_frame",
+    "without_words",
 ]
 
 MAX_CLAIM_CHARS = 600
 TITLE_CHARS = 70
-_TITLE = re.compile(r"^(?:Question|问题)s? (\d+)(?:-(\d+))?[:：]")
+UNSEARCHED = "could not be searched"
+UNTRIED = "not tried"
+_FRAME = re.compile(r"(?:Which lines speak of|哪些行提到)[:：]\s*(.+?)[?？]")
 _ANSWER_MARK = re.compile(r"^\W*(?:答|A)\s*[:：]\s*")
 
 
@@ -60,6 +70,16 @@ def unanswered(question: str) -> str:
     return f"{shortened(question, 200)} → {said}" if question else said
 
 
+def counted(found: int, asked: int) -> str:
+    """Return the summary where there are too many questions to name them."""
+    return f"{found} of {asked} questions and parts of questions have a place."
+
+
+def tried(question: str, terms: str) -> str:
+    """Return what was tried for a question; `answers` reads it."""
+    return f"“{shortened(question, 240)}” – searched for ‘{shortened(terms, 200)}’"
+
+
 def dropped(count: int) -> str:
     """Return a line that says how many claims were taken back."""
     return f"{count} extracted places were taken back: their quotes were not found."
@@ -68,23 +88,47 @@ def dropped(count: int) -> str:
 # ---- briefs -------------------------------------------------------------------------
 
 
-def title(numbers: Sequence[int], question: str) -> str:
-    """Return the title of a brief; it names its questions by number."""
-    bare = shortened(question, TITLE_CHARS).rstrip("?？")
-    chinese = is_han(question)
-    first, last = numbers[0], numbers[-1]
-    span = f"{first}" if first == last else f"{first}-{last}"
+def title(questions: Sequence[str]) -> str:
+    """Return the title of a brief: the first question's words, the telling ones first.
+
+    What only makes a question of it (`How many`, `What is the`) is left out.
+    """
+    bare = " ".join(without_frame(questions[0]).split()).strip(' ?？。.!！`"“”')
+    words = bare.split(" ")
+    while len(words) > 1 and _says_little(words[0]):
+        words = words[1:]
+    bare = re.sub(r"^(?:请问|请|什么是)", "", " ".join(words))
+    more = f" + {len(questions) - 1}" if len(questions) > 1 else ""
+    return shortened(bare or questions[0], TITLE_CHARS) + more
+
+
+def _says_little(word: str) -> bool:
+    return word.strip(",;:'’").lower() in lexicon.STOP_WORDS
+
+
+def mark(brief_title: str) -> str:
+    """Return a title for comparison; on its way back it may be altered in its marks."""
+    return "".join(re.findall(r"\w+", brief_title)).casefold()[:80]
+
+
+def without_words(question: str, quoted: Sequence[str]) -> str:
+    """Return a question without words that a brief must not hold."""
+    for words in quoted:
+        question = re.sub(rf"[,，]?\s*{re.escape(words)}[,，里中]?", " ", question)
+    return " ".join(question.split())
+
+
+def speaks_of(terms: Sequence[str], *, chinese: bool) -> str:
+    """Return a question after the lines that hold some terms."""
     if chinese:
-        return f"问题 {span}：{bare}"
-    return f"Question{'' if first == last else 's'} {span}: {bare}"
+        return f"哪些行提到：{'、'.join(terms)}？"
+    return f"Which lines speak of: {', '.join(terms)}?"
 
 
-def numbers_in(brief_title: str) -> list[int]:
-    """Return the numbers that `title` put into a title."""
-    match = _TITLE.match(brief_title)
-    if match is None:
-        return []
-    return list(range(int(match.group(1)), int(match.group(2) or match.group(1)) + 1))
+def without_frame(question: str) -> str:
+    """Return the terms of a question that `speaks_of` made, else the question."""
+    match = _FRAME.fullmatch(question.strip())
+    return match.group(1) if match else question
 
 
 def objective(questions: Sequence[str], *, chinese: bool) -> str:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from orchestrator.models.offline.asking import AnswerType, asks_for, holds
 from orchestrator.models.offline.passages import Page, Unit, units
+from orchestrator.models.offline.reading import parts_of
 from orchestrator.models.offline.words import (
     Bag,
     Concept,
@@ -21,7 +22,7 @@ from orchestrator.models.offline.words import (
     is_question,
 )
 
-__all__ = ["Hit", "Question", "best_hits", "rarity"]
+__all__ = ["SPECIFIC", "Hit", "Question", "best_hits", "rarity", "specificity"]
 
 # Share of what the question is about that a place must hold, and the share that
 # any single important concept must reach. Tuned on the examples.
@@ -33,6 +34,8 @@ SPECIFIC = 0.45
 # module's name says too little to decide.
 BY_NAME = 0.75
 BY_NAME_OF_CODE = 0.5
+# What the other parts of a question weigh, of what the part itself weighs.
+CONTEXT = 0.4
 
 _OUTDATED = re.compile(
     r"superseded|deprecated|obsolete|\barchived\b|no longer (?:valid|in force)|"
@@ -74,6 +77,29 @@ class Question:
         """Read a question."""
         why, where = bool(_WHY.search(text)), bool(_WHERE.search(text))
         return cls(text, concepts(text), asks_for(text), why, where)
+
+    @classmethod
+    def parts(cls, text: str) -> tuple[Question, ...]:
+        """Return what `text` asks for, one by one.
+
+        A part is helped by what the rest is about; it is never decided by that.
+        """
+        read = [cls.of(part) for part in parts_of(text)]
+        return tuple(
+            part.beside(
+                [c for other in read if other is not part for c in other.strong]
+            )
+            for part in read
+        )
+
+    def beside(self, others: list[Concept]) -> Question:
+        """Return this question with the concepts of others as context."""
+        own = {concept.label.lower() for concept in self.concepts}
+        fresh = [concept for concept in others if concept.label.lower() not in own]
+        whole = sum(concept.weight for concept in self.strong)
+        share = min(CONTEXT * whole / max(len(fresh), 1), 0.3)
+        context = tuple(replace(concept, weight=share) for concept in fresh)
+        return replace(self, concepts=self.concepts + context)
 
     @property
     def strong(self) -> tuple[Concept, ...]:
@@ -148,6 +174,11 @@ def best_hits(
         hits += _hits_of(page, weighed)
     hits.sort(key=lambda hit: (-hit.score, hit.page.path, hit.first))
     return hits[:1]
+
+
+def specificity(question: Question, found_in: Mapping[str, int], files: int) -> float:
+    """Return how far the terms tell a place from others; see `SPECIFIC`."""
+    return _weigh(question, found_in, files).specific
 
 
 def _weigh(question: Question, found_in: Mapping[str, int], files: int) -> _Weighed:

@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestrator.messages import Block, text_of
 from orchestrator.models.base import ModelRequest
-from orchestrator.models.offline.words import is_question
+from orchestrator.models.offline.words import concepts, is_question
 
 __all__ = [
     "Call",
@@ -44,6 +44,12 @@ _CLAUSE = re.compile(
     r"|, (?=(?:how|what|why)\b|(?:which|whose) \w+ (?:is|are|was|were|do|does|did|"
     r"can|may|must|should|will|has|have)\b)"
     r"|[，,]?(?:以及|并且)",
+    re.IGNORECASE,
+)
+_ORDERS = re.compile(
+    r"^(?:and |then |please |also )?(?:find|list|say|explain|describe|name|tell|show|"
+    r"give|collect|compare|count|determine|state|summari[sz]e)\b"
+    r"|^请?(?:列出|找出|说明|解释|找到|查[一找出明]|写出|指出|描述|总结)",
     re.IGNORECASE,
 )
 _HAN_ASKS = re.compile(
@@ -117,6 +123,18 @@ class Conversation:
             if call.name == name and dict(call.input) == dict(arguments):
                 return call
         return None
+
+    @property
+    def listed(self) -> list[str]:
+        """Return the names that `list_dir` showed, folders with a slash."""
+        names: list[str] = []
+        for call in self.named("list_dir"):
+            if call.answered and not call.is_error:
+                for row in call.result.splitlines()[1:]:
+                    name = re.sub(r" \([^()]*\)$", "", row.strip())
+                    if name and not name.startswith("["):
+                        names.append(name)
+        return names
 
     @property
     def must_end(self) -> bool:
@@ -198,26 +216,28 @@ def questions_of(named: str, objective: str) -> list[str]:
         return list(dict.fromkeys(listed))
     whole = " ".join(objective.split())
     sentences = _cut(_SENTENCE, whole)
-    asked = [each for each in sentences if is_question(each)]
-    if not asked:
-        sentences = [part for each in sentences for part in _cut(_CLAUSE, each)]
+    asked = [each for each in sentences if is_question(each) or _ORDERS.match(each)]
+    if not any(is_question(each) for each in sentences):
+        asked = []
+        sentences = [part for each in sentences for part in parts_of(each)]
     return list(dict.fromkeys((asked[:24] or sentences[:6]) or [whole]))
 
 
 def parts_of(question: str) -> list[str]:
     """Return what `question` asks for, one by one; itself where that is one thing.
 
-    Every part is kept: one that is not asked for in words of its own stays with the
-    part before it.
+    Every part is kept: one that is about nothing by itself stays with the part before.
     """
     sentences = _cut(_SENTENCE, " ".join(question.split()))
     asked = [each for each in sentences if is_question(each)] or sentences
-    parts = [
-        part
-        for sentence in asked
-        for clause in _cut(_CLAUSE, sentence)
-        for part in _han_parts(clause)
-    ]
+    parts: list[str] = []
+    for sentence in asked:
+        for clause in _cut(_CLAUSE, sentence):
+            for part in _han_parts(clause):
+                if parts and all(concept.is_weak for concept in concepts(part)):
+                    parts[-1] = f"{parts[-1]} {part}"
+                else:
+                    parts.append(part)
     return parts if len(parts) > 1 else [question]
 
 

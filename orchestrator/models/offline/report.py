@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.evidence import citations
-from orchestrator.models.offline.answers import AgentResult, Place
-from orchestrator.models.offline.phrases import shortened
+from orchestrator.models.offline.answers import AgentResult, Missed, Place
+from orchestrator.models.offline.phrases import UNSEARCHED, UNTRIED, shortened
 from orchestrator.models.offline.ranking import Question
 from orchestrator.models.offline.result import fill, schema_in
+from orchestrator.models.offline.scope import Scope
 from orchestrator.models.offline.words import Bag, is_han
 
 __all__ = ["Draft", "compose", "without_citations"]
@@ -19,7 +20,6 @@ __all__ = ["Draft", "compose", "without_citations"]
 CHARS_PER_TOKEN = 2.0
 # Characters that would end a path, or start another, inside `[path:1-2]`.
 _UNSAFE = re.compile(r"[\s\[\](),;，；、`]")
-_LIKE_CITATION = re.compile(r"\[([^\[\]\n]*[:#]L?\d[^\[\]\n]*)\]")
 
 
 @dataclass(slots=True)
@@ -41,7 +41,14 @@ _WORDS = {
         "for the words of each question and copied what it found; it understands "
         "nothing, so read the cited lines.",
         "none": "Nothing was found.",
-        "tried": " Searched for: {terms}.",
+        "none_for": "Nothing was found for “{part}”.",
+        "tried": " Searched for: {terms} ({why}).",
+        "unsearched": "Could not be searched: {why}.",
+        "untried": "Not tried: {why}.",
+        "part": " (for “{part}”)",
+        "unapplied": "> Constraints that could not be applied: {items}.",
+        "left_out": "> Left out, as a constraint asks: {items}.",
+        "kept_to": "> Looked only in: {items}.",
         "unsupported": "(its quote was not found again, so no place is cited)",
         "failed": "Not answered: {agent} failed ({why}).",
         "refused": "Not answered: no subagent worked on it.",
@@ -55,7 +62,14 @@ _WORDS = {
         "made": "> 本报告没有使用语言模型：离线模型只按问题中的词语搜索文件并摘录原文，"
         "并不理解内容，请以所引行为准。（No language model was used.）",
         "none": "没有找到。（Nothing was found.）",
-        "tried": "已搜索：{terms}。",
+        "none_for": "没有找到“{part}”的答案。（Nothing was found.）",
+        "tried": "已搜索：{terms}（{why}）。",
+        "unsearched": "无法搜索（could not be searched）：{why}。",
+        "untried": "尚未查找（not tried）：{why}。",
+        "part": "（问题“{part}”）",
+        "unapplied": "> 未能执行的约束：{items}。",
+        "left_out": "> 按约束未查看：{items}。",
+        "kept_to": "> 只查看了：{items}。",
         "unsupported": "（引文未能再次找到，故不注明出处）",
         "failed": "未能回答:{agent} 失败（{why}）。",
         "refused": "未能回答：没有子代理处理此问题。",
@@ -74,6 +88,7 @@ def compose(
     deliverable: str,
     max_tokens: int,
     cut_short: bool,
+    scope: Scope,
 ) -> Draft:
     """Return the report: a section a question, each claim with its place.
 
@@ -84,18 +99,19 @@ def compose(
         deliverable: the text of that section of the task.
         max_tokens: most that the report may have.
         cut_short: a limit was reached, so that the report must say so.
+        scope: what the constraints made of where to look.
     """
     words = _WORDS[is_han(objective)]
     by_question = _by_question(questions, results)
     draft = Draft("")
-    parts = [words["title"], words["made"]]
+    parts = [words["title"], "\n>\n".join([words["made"], *_on_scope(scope, words)])]
     if cut_short:
         parts.append(words["cut"])
     share = int(max_tokens * CHARS_PER_TOKEN / max(len(questions), 1))
     for number, question in enumerate(questions, 1):
         parts.append(f"## {number}. {_plain(shortened(question, 300))}")
-        places, tried = by_question[number]
-        parts.append(_answer(places, tried, _failure(number, results), words, share))
+        places, missed = by_question[number]
+        parts.append(_answer(places, missed, _failure(number, results), words, share))
         mark = "x" if places else " "
         draft.plan.append(f"- [{mark}] {shortened(question, 160)}")
         draft.facts += [
@@ -122,21 +138,62 @@ def compose(
     return draft
 
 
+def _on_scope(scope: Scope, words: dict[str, str]) -> list[str]:
+    """Return what the opening note says about constraints."""
+    said: list[str] = []
+    for name, items in (
+        ("left_out", [f"`{path}`" for path in scope.exclude]),
+        ("kept_to", [f"`{path}`" for path in scope.include]),
+        ("unapplied", [f"“{_plain(shortened(c, 160))}”" for c in scope.unapplied]),
+    ):
+        if items:
+            said.append(words[name].format(items=", ".join(items)))
+    return said
+
+
 def _by_question(
     questions: Sequence[str], results: Sequence[AgentResult]
-) -> dict[int, tuple[list[Place], list[str]]]:
-    found: dict[int, tuple[list[Place], list[str]]] = {
+) -> dict[int, tuple[list[Place], list[Missed]]]:
+    found: dict[int, tuple[list[Place], list[Missed]]] = {
         number: ([], []) for number in range(1, len(questions) + 1)
     }
     for result in results:
         numbers = [n for n in result.questions if n in found] or list(found)
+        for missed in result.missed:
+            number = _asking(missed, numbers, questions)
+            if missed not in found[number][1]:
+                found[number][1].append(missed)
         if len(numbers) == 1:
             found[numbers[0]][0].extend(result.places)
-            found[numbers[0]][1].extend(result.tried)
             continue
-        for place in result.places:
-            found[_closest(place, numbers, questions)][0].append(place)
+        # A question of one part that was missed has no place.
+        lacking = {_asking(missed, numbers, questions) for missed in result.missed}
+        able = [
+            number
+            for number in numbers
+            if number not in lacking or len(Question.parts(questions[number - 1])) > 1
+        ]
+        one_each = len(able) == len(result.places)
+        for place, number in zip(result.places, able, strict=False) if one_each else ():
+            found[number][0].append(place)
+        for place in () if one_each else result.places:
+            found[_closest(place, able or numbers, questions)][0].append(place)
     return found
+
+
+def _asking(missed: Missed, numbers: Sequence[int], questions: Sequence[str]) -> int:
+    """Return the question that a missed one is, or is a part of."""
+    if len(numbers) == 1:
+        return numbers[0]
+    asked = missed.question.rstrip("…")
+    bag = Bag.of(asked)
+
+    def fit(number: int) -> tuple[bool, float]:
+        concepts = Question.of(questions[number - 1]).concepts
+        shared = sum(concept.weight * concept.match(bag) for concept in concepts)
+        return asked in " ".join(questions[number - 1].split()), shared
+
+    return max(numbers, key=lambda number: (*fit(number), -number))
 
 
 def _closest(place: Place, numbers: Sequence[int], questions: Sequence[str]) -> int:
@@ -153,23 +210,38 @@ def _closest(place: Place, numbers: Sequence[int], questions: Sequence[str]) -> 
 
 def _answer(
     places: Sequence[Place],
-    tried: Sequence[str],
+    missed: Sequence[Missed],
     failure: str,
     words: dict[str, str],
     share: int,
 ) -> str:
-    if not places:
+    if not places and not missed:
         if failure:
             return words["refused"] if failure == "-" else failure
-        terms = shortened("; ".join(tried), 160)
-        more = words["tried"].format(terms=_plain(terms)) if terms else ""
-        return words["none"] + more
-    room = max(share // len(places) - 80, 80)
-    return "\n".join(
+        return words["none"]
+    room = max(share // max(len(places), 1) - 80, 80)
+    lines = [
         f"- {_plain(shortened(place.claim, room))} "
         + (words["unsupported"] if place.unsupported else _cite(place))
         for place in places
-    )
+    ]
+    is_whole = not places and len(missed) == 1
+    said = [_missed(each, words, is_whole=is_whole) for each in missed]
+    return "\n".join(lines + (said if is_whole else [f"- {text}" for text in said]))
+
+
+def _missed(missed: Missed, words: dict[str, str], *, is_whole: bool) -> str:
+    """Return why there is no place for a question or for a part of it."""
+    part = _plain(shortened(missed.question, 160)).rstrip("?？")
+    for name, mark in (("unsearched", UNSEARCHED), ("untried", UNTRIED)):
+        if missed.why.startswith(f"{mark}: "):
+            why = _plain(shortened(missed.why[len(mark) + 2 :], 240)).rstrip(".")
+            said = words[name].format(why=why)
+            return said if is_whole else said + words["part"].format(part=part)
+    none = words["none"] if is_whole else words["none_for"].format(part=part)
+    terms = _plain(shortened(missed.terms, 160))
+    why = _plain(shortened(missed.why, 240))
+    return none + words["tried"].format(terms=terms, why=why)
 
 
 def _failure(number: int, results: Sequence[AgentResult]) -> str:
@@ -205,8 +277,19 @@ def _cite(place: Place) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return extracted text that cannot be taken for a citation of this report."""
-    return _LIKE_CITATION.sub(r"(\1)", text)
+    """Return extracted text in which nothing is taken for a citation of this report.
+
+    A bracket that looks like one keeps its words and gets backslashes, which Markdown
+    does not show.
+    """
+    for citation in reversed(citations(text)):
+        bracket = text[citation.start : citation.end]
+        inner = re.sub(r"(?<!\\)([,;])", r"\\\1", bracket[1:-1])
+        escaped = f"\\[{inner}\\]"
+        if citations(escaped):
+            escaped = f"({bracket[1:-1]})"
+        text = text[: citation.start] + escaped + text[citation.end :]
+    return text
 
 
 def without_citations(report: str, refusal: str, *, drop_all: bool) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orchestrator.models.offline.passages import Page
@@ -19,17 +19,28 @@ from orchestrator.models.offline.patterns import (
     pattern,
 )
 from orchestrator.models.offline.ranking import Question, rarity
-from orchestrator.models.offline.reading import Conversation
+from orchestrator.models.offline.reading import Call, Conversation
 from orchestrator.models.offline.words import Bag, Concept
 
-__all__ = ["Candidate", "Search", "Seen", "pages_read", "plan_of", "seen_in"]
+__all__ = [
+    "Candidate",
+    "Search",
+    "Seen",
+    "candidates",
+    "narrower",
+    "pages_read",
+    "plan_of",
+    "seen_in",
+]
 
-# With one question, so many of its concepts are counted one by one.
+# So many concepts of a question are counted one by one.
 COUNTED = 4
 MAX_LINES = 60
 MAX_FILES = 1000
 PAGE_LINES = 400
 AROUND_LINES = 50
+# Folders and files of the top in which a failed search is made once more.
+MAX_PLACES = 40
 
 # Its answer names one file and says how many more there are.
 HOW_MANY: Mapping[str, Any] = {"pattern": ".", "output": "files", "max_matches": 1}
@@ -39,6 +50,7 @@ _COUNT_ROW = re.compile(r"^(?P<path>[^\[\n].*?)(?::|\t)\s?(?P<count>\d[\d,]*)$")
 _LINE_ROW = re.compile(r"^(?P<path>[^\n]+?):(?P<line>\d+):(?P<text>.*)$")
 _READ_ROW = re.compile(r"^\s*(\d+)\t(.*)$")
 _CUT = re.compile(r"\[… [\d,]+ characters left out|\[…[\d,]+\]|\[[\d,]+…\]")
+_HOPELESS = re.compile(r"not installed|cannot be started|refuses this|NUL character")
 _HIDDEN = re.compile(r"(?:^|/)\.[^/]")
 
 
@@ -88,10 +100,9 @@ class Candidate:
 
 
 def plan_of(questions: Sequence[Question]) -> list[Search]:
-    """Return the searches for `questions`: more for each where there are few."""
+    """Return the searches for `questions`, as many for each as for one alone."""
     if not questions:
         return []
-    each = {1: COUNTED, 2: 3, 3: 2}.get(len(questions), 1)
     planned = [Search(-1, "files", HOW_MANY)]
     for number, question in enumerate(questions):
         strong = list(question.strong)
@@ -104,7 +115,7 @@ def plan_of(questions: Sequence[Question]) -> list[Search]:
         planned.append(_search(number, "pairs", lines))
         planned += [
             _search(number, concept.label, pattern(concept))
-            for concept in ranked[:each]
+            for concept in ranked[:COUNTED]
         ]
     return planned
 
@@ -130,27 +141,55 @@ def seen_in(
 ) -> list[Seen]:
     """Return what the planned searches have found, one entry per question."""
     found = [Seen() for _ in range(questions)]
-    made = {_key(call.input): call for call in conversation.named("grep")}
+    made: dict[tuple[str, str], list[Call]] = {}
+    for call in conversation.named("grep"):
+        if call.answered:
+            made.setdefault(_key(call.input), []).append(call)
     for search in planned:
-        call = made.get(_key(search.input))
-        if call is None or not call.answered:
-            continue
-        if search.question < 0:
-            more = _MORE_FILES.search(call.result)
-            files = 1 + int(more.group(1).replace(",", "")) if more else 1
-            for seen in found:
-                seen.all_files = files
-            continue
-        seen = found[search.question]
-        seen.searched = True
-        if call.is_error:
-            seen.errors.append(call.result[:200])
-        elif search.kind == "pairs":
-            for path, line, text in line_rows(call.result):
-                seen.lines.setdefault(path, []).append((line, text))
-        else:
-            seen.counts[search.kind] = dict(_count_rows(call.result))
+        calls = made.get(_key(search.input), [])
+        narrower = [call for call in calls if "path" in call.input]
+        for call in narrower or calls:
+            _take(found, search, call)
     return found
+
+
+def _take(found: list[Seen], search: Search, call: Call) -> None:
+    if search.question < 0:
+        more = _MORE_FILES.search(call.result)
+        files = 1 + int(more.group(1).replace(",", "")) if more else 1
+        for seen in found:
+            seen.all_files = files
+        return
+    seen = found[search.question]
+    seen.searched = True
+    if call.is_error:
+        where = f"{call.input['path']}: " if "path" in call.input else ""
+        seen.errors.append(where + " ".join(call.result.split())[:200])
+    elif search.kind == "pairs":
+        for path, line, text in line_rows(call.result):
+            seen.lines.setdefault(path, []).append((line, text))
+    else:
+        seen.counts.setdefault(search.kind, {}).update(_count_rows(call.result))
+
+
+def narrower(conversation: Conversation, planned: Sequence[Search]) -> list[Search]:
+    """Return searches that failed, once more for each folder and file of the top.
+
+    Nothing, where the tool itself cannot run or the pattern cannot be used.
+    """
+    failed = [
+        search
+        for search in planned
+        if (call := conversation.has_made("grep", search.input))
+        and call.is_error
+        and not _HOPELESS.search(call.result)
+    ]
+    return [
+        replace(search, input={**search.input, "path": name.rstrip("/")})
+        for search in failed
+        for name in conversation.listed[:MAX_PLACES]
+        if search.question >= 0 and not name.startswith(".")
+    ]
 
 
 def _key(arguments: Mapping[str, Any]) -> tuple[str, str]:
