@@ -55,7 +55,8 @@ _WORDS = {
         "cut": "The run reached a limit before all was done; what is missing is said "
         "under each question.",
         "incomplete": "## What is missing",
-        "no_result": "The JSON result could not be filled by extraction alone: {why}.",
+        "no_result": "Left out of the JSON result, since no place clearly holds it: "
+        "{names}.",
     },
     True: {
         "title": "# 报告",
@@ -75,7 +76,7 @@ _WORDS = {
         "refused": "未能回答：没有子代理处理此问题。",
         "cut": "运行在完成之前达到上限，缺少的部分在各问题下说明。",
         "incomplete": "## 缺少的部分",
-        "no_result": "仅靠摘录无法填写 JSON 结果：{why}。",
+        "no_result": "JSON 结果中未填（没有找到明确的出处）：{names}。",
     },
 }
 
@@ -130,10 +131,11 @@ def compose(
             (question, by_question[number][0])
             for number, question in enumerate(questions, 1)
         ]
-        draft.result, problem = fill(schema, objective, answers)
-        draft.has_result = not problem
-        if problem:
-            parts.append(words["no_result"].format(why=problem))
+        draft.result, lacking = fill(schema, objective, answers)
+        draft.has_result = draft.result is not None
+        if lacking:
+            names = ", ".join(f"`{name}`" for name in lacking)
+            parts.append(words["no_result"].format(names=names))
     draft.report = "\n\n".join(parts) + "\n"
     return draft
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.models.offline.answers import Place
-from orchestrator.models.offline.ranking import Question
-from orchestrator.models.offline.words import Bag
+from orchestrator.models.offline.values import (
+    CannotFill,
+    chosen,
+    fitting_places,
+    is_general,
+    number,
+)
 
 __all__ = ["fill", "schema_in"]
 
@@ -17,12 +23,7 @@ Json = Any
 Answers = Sequence[tuple[str, Sequence[Place]]]
 _SCHEMA = re.compile(r"JSON Schema:\s*`(\{.*\})`", re.DOTALL)
 _RESULT = re.compile(r"\bas `result` one JSON value\b")
-_NUMBER = re.compile(r"-?\d+(?:[.,]\d{3})*(?:\.\d+)?")
 _MAX_DEPTH = 6
-
-
-class _CannotFill(Exception):
-    """A required field has nothing to be filled with."""
 
 
 def schema_in(deliverable: str) -> dict[str, Any] | None:
@@ -39,8 +40,11 @@ def schema_in(deliverable: str) -> dict[str, Any] | None:
 
 def fill(
     schema: Mapping[str, Any], objective: str, answers: Answers
-) -> tuple[Any, str]:
-    """Return a value for `schema`, and why there is none, or "".
+) -> tuple[Any, list[str]]:
+    """Return a value for `schema`, and the fields that nothing was found for.
+
+    What was not found is left out, even where the schema wants it: a gap is seen, a
+    wrong value is not. The value is None where nothing at all was found.
 
     Args:
         schema: JSON Schema; the usual keywords are understood.
@@ -48,11 +52,13 @@ def fill(
         answers: each question with the places found for it.
     """
     if not schema:
-        return [_row(question, places) for question, places in answers], ""
+        return [_row(question, places) for question, places in answers], []
+    lacking: list[str] = []
     try:
-        return _value(schema, objective, list(answers), 0), ""
-    except _CannotFill as error:
-        return None, str(error)
+        value = _value(schema, objective, list(answers), _Where(lacking))
+    except CannotFill:
+        return None, lacking or ["result"]
+    return (value or None) if lacking else value, lacking
 
 
 def _row(question: str, places: Sequence[Place]) -> dict[str, Any]:
@@ -70,55 +76,77 @@ def _source(place: Place) -> str:
     return f"{place.path}:{span}"
 
 
-def _value(schema: Mapping[str, Any], name: str, answers: Answers, depth: int) -> Json:
-    if depth > _MAX_DEPTH:
-        raise _CannotFill("the schema is nested too deeply")
+@dataclass(frozen=True, slots=True)
+class _Where:
+    """Where in the value a part stands."""
+
+    lacking: list[str]
+    """Takes the fields that are left out."""
+    path: str = ""
+    depth: int = 0
+    in_row: bool = False
+
+    def below(self, key: str = "", *, in_row: bool = False) -> _Where:
+        path = f"{self.path}.{key}" if self.path and key else self.path or key
+        return _Where(self.lacking, path, self.depth + 1, self.in_row or in_row)
+
+
+def _value(
+    schema: Mapping[str, Any], name: str, answers: Answers, where: _Where
+) -> Json:
+    if where.depth > _MAX_DEPTH:
+        raise CannotFill
     for keyword in ("anyOf", "oneOf"):
         if schema.get(keyword):
-            return _first_that_fits(schema[keyword], name, answers, depth)
+            return _first_that_fits(schema[keyword], name, answers, where)
     if "const" in schema:
         return schema["const"]
     if schema.get("enum"):
-        return _chosen(schema["enum"], name, answers)
+        return chosen(schema["enum"], name, answers)
     kind = schema.get("type")
     kinds = kind if isinstance(kind, list) else [kind]
     if "object" in kinds or "properties" in schema:
-        return _object(schema, answers, depth)
+        return _object(schema, answers, where)
     if "array" in kinds:
-        return _array(schema, name, answers, depth)
+        return _array(schema, name, answers, where)
     return _scalar(schema, kinds, name, answers)
 
 
 def _first_that_fits(
-    choices: Sequence[Mapping[str, Any]], name: str, answers: Answers, depth: int
+    choices: Sequence[Mapping[str, Any]], name: str, answers: Answers, where: _Where
 ) -> Json:
-    problem = _CannotFill(f"nothing fits `{name[:60]}`")
     for choice in choices:
         try:
-            return _value(choice, name, answers, depth + 1)
-        except _CannotFill as error:
-            problem = error
-    raise problem
+            return _value(choice, name, answers, where.below())
+        except CannotFill:
+            continue
+    raise CannotFill
 
 
-def _object(schema: Mapping[str, Any], answers: Answers, depth: int) -> dict[str, Any]:
+def _object(
+    schema: Mapping[str, Any], answers: Answers, where: _Where
+) -> dict[str, Any]:
     required = set(schema.get("required") or ())
+    properties = dict(schema.get("properties") or {})
+    properties |= {key: {} for key in sorted(required - set(properties))}
     filled: dict[str, Any] = {}
-    for key, part in (schema.get("properties") or {}).items():
+    for key, part in properties.items():
         about = f"{key} {part.get('title', '')} {part.get('description', '')}".strip()
+        below = where.below(key)
         try:
-            filled[key] = _value(part, about, answers, depth + 1)
-        except _CannotFill:
-            if key in required:
-                raise _CannotFill(f"nothing was found for `{key}`") from None
-    lacking = sorted(required - set(filled))
-    if lacking:
-        raise _CannotFill(f"nothing was found for `{lacking[0]}`")
+            filled[key] = _value(part, about, answers, below)
+        except CannotFill:
+            if not where.in_row:
+                where.lacking.append(below.path)
+            elif key in required:
+                raise
+    if properties and not filled:
+        raise CannotFill
     return filled
 
 
 def _array(
-    schema: Mapping[str, Any], name: str, answers: Answers, depth: int
+    schema: Mapping[str, Any], name: str, answers: Answers, where: _Where
 ) -> list[Any]:
     items = schema.get("items") or {"type": "string"}
     singles = [(question, [place]) for question, places in answers for place in places]
@@ -132,77 +160,56 @@ def _array(
     values: list[Any] = []
     for single in singles[: int(schema.get("maxItems", 50))]:
         try:
-            values.append(_value(items, name, [single], depth + 1))
-        except _CannotFill:
+            values.append(_value(items, name, [single], where.below(in_row=True)))
+        except CannotFill:
             continue
-    if len(values) < int(schema.get("minItems", 0)):
-        raise _CannotFill(f"too little was found for `{name[:60]}`")
+    if len(values) < max(int(schema.get("minItems", 0)), 1):
+        raise CannotFill
     return values
-
-
-def _chosen(choices: Sequence[Any], name: str, answers: Answers) -> Json:
-    place = _best(name, answers)
-    text = place.claim.lower() if place else ""
-    for choice in choices:
-        if isinstance(choice, str) and choice.lower() in text:
-            return choice
-    raise _CannotFill(f"none of the choices for `{name[:60]}` was found")
 
 
 def _scalar(
     schema: Mapping[str, Any], kinds: Sequence[Any], name: str, answers: Answers
 ) -> Json:
     key = name.split(" ", 1)[0].lower()
-    place = _best(name, answers)
-    if "boolean" in kinds:
-        if key in ("found", "answered"):
-            return place is not None
-        raise _CannotFill(f"`{key}` wants a judgement, which an extractor has not")
+    places = [place for _question, found in answers for place in found]
+    if "boolean" in kinds and key in ("found", "answered"):
+        return bool(places)
     if key in ("question", "ask") and answers:
         return answers[0][0]
-    if place is None:
-        if "null" in kinds:
-            return None
-        raise _CannotFill(f"nothing was found for `{key}`")
+    value: Json = None
     if "integer" in kinds or "number" in kinds:
-        return _number(key, place, whole="number" not in kinds)
-    text = _text(key, place)
-    return text[: int(schema.get("maxLength", 4000))]
+        value = _line(key, places)
+        if value is None:
+            value = number(name, answers, whole="number" not in kinds, schema=schema)
+    elif "string" in kinds or None in kinds:
+        value = _text(key, name, answers)
+        value = value and value[: int(schema.get("maxLength", 4000))]
+    # A judgement, as `boolean` wants it, an extractor has not.
+    if value is None and "null" not in kinds:
+        raise CannotFill
+    return value
 
 
-def _number(key: str, place: Place, *, whole: bool) -> float | int:
+def _line(key: str, places: Sequence[Place]) -> int | None:
+    if not places or not places[0].path:
+        return None
     if key in ("line", "first_line", "first"):
-        return place.first
-    if key in ("last_line", "last"):
-        return place.last
-    match = _NUMBER.search(place.claim)
-    if match is None:
-        raise _CannotFill(f"no number was found for `{key}`")
-    number = float(match.group(0).replace(",", ""))
-    return int(number) if whole or number.is_integer() else number
+        return places[0].first
+    return places[0].last if key in ("last_line", "last") else None
 
 
-def _text(key: str, place: Place) -> str:
-    if key in ("path", "file"):
-        return place.path
-    if key in ("source", "citation", "place", "where", "location", "reference"):
-        return _source(place)
-    if key in ("quote", "evidence", "excerpt"):
-        return place.quote or place.claim
-    return place.claim
-
-
-def _best(name: str, answers: Answers) -> Place | None:
-    """Return the place that fits a field best; with one question, its first."""
-    places = [(question, place) for question, found in answers for place in found]
-    if len(answers) == 1 or len(places) <= 1:
-        return places[0][1] if places else None
-    concepts = Question.of(re.sub(r"[_\-]", " ", name)).concepts
-    best, most = None, 0.0
-    for question, place in places:
-        bag = Bag.of(f"{question} {place.claim}")
-        score = sum(concept.weight * concept.match(bag) for concept in concepts)
-        if score > most:
-            best, most = place, score
-    general = re.match(r"(?i)summary|answer|report|text|conclusion|摘要|结论", name)
-    return best or (places[0][1] if general else None)
+def _text(key: str, name: str, answers: Answers) -> str | None:
+    places = [place for _question, found in answers for place in found]
+    fitting = fitting_places(name, answers)
+    place = fitting[0] if fitting else places[0] if len(places) == 1 else None
+    if place is not None and place.path:
+        if key in ("path", "file"):
+            return place.path
+        if key in ("source", "citation", "place", "where", "location", "reference"):
+            return _source(place)
+        if key in ("quote", "evidence", "excerpt"):
+            return place.quote or place.claim
+    if is_general(key):
+        return "\n".join(each.claim for each in places) or None
+    return fitting[0].claim if fitting else None

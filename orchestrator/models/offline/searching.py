@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -84,6 +84,13 @@ class Seen:
         paths = {path for counted in self.counts.values() for path in counted}
         return max(len(paths | set(self.lines)) + 1, self.all_files)
 
+    def leave_out(self, paths: Set[str]) -> None:
+        """Forget what was found in these files."""
+        for path in paths:
+            self.lines.pop(path, None)
+            for counted in self.counts.values():
+                counted.pop(path, None)
+
     @property
     def found_in(self) -> dict[str, int]:
         """Return the number of files by label of concept."""
@@ -150,7 +157,18 @@ def seen_in(
         narrower = [call for call in calls if "path" in call.input]
         for call in narrower or calls:
             _take(found, search, call)
+    asking = {page.path for page in _all_read(conversation) if _asks(page)}
+    for seen in found:
+        seen.leave_out(asking)
     return found
+
+
+def _asks(page: Page) -> bool:
+    """Return whether a file is a task of this program, which answers nothing."""
+    is_yaml = page.path.lower().endswith((".yaml", ".yml"))
+    return is_yaml and any(
+        line.startswith("objective:") for line in page.lines.values()
+    )
 
 
 def _take(found: list[Seen], search: Search, call: Call) -> None:
@@ -269,6 +287,11 @@ def _reading(path: str, line: int) -> dict[str, Any]:
 
 
 def pages_read(conversation: Conversation) -> list[Page]:
+    """Return what was read, a page per file, without the files of tasks."""
+    return [page for page in _all_read(conversation) if not _asks(page)]
+
+
+def _all_read(conversation: Conversation) -> list[Page]:
     """Return all that was read, a page per file; lines that were cut are left out."""
     lines: dict[str, dict[int, str]] = {}
     for call in conversation.named("read_file"):
