@@ -87,7 +87,10 @@ def _packages() -> Iterator[Check]:
             if not extra:
                 yield Check(name, "ok", version)
     for extra, names in missing.items():
-        found_out = f"{', '.join(names)} not installed" if names else "installed"
+        found_out = "installed"
+        if names:
+            found_out = f"{', '.join(names)} not installed; in the folder of "
+            found_out += f"orchestrator: pip install -e '.[{extra}]'"
         yield Check(f"extra {extra}", "note" if names else "ok", found_out)
 
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from orchestrator.errors import ToolError
 from orchestrator.events import FileSeen
 from orchestrator.evidence import split_lines
+from orchestrator.store.layout import is_run
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
 from orchestrator.tools.decoding import describe_binary, encoding_of
 from orchestrator.tools.documents import kind_of
@@ -172,10 +173,15 @@ class ListDir:
         above = "" if name == "." else f"{name}/"
         folders: list[str] = []
         files: list[str] = []
+        runs = 0
         try:
             with os.scandir(path) as entries:
                 for entry in entries:
-                    if workspace.allows(f"{above}{entry.name}"):
+                    if not workspace.allows(f"{above}{entry.name}"):
+                        continue
+                    if _is_folder(entry) and is_run(Path(entry.path)):
+                        runs += 1
+                    else:
                         (folders if _is_folder(entry) else files).append(_row(entry))
         except OSError as error:
             raise ToolError(f"cannot list `{name}`: {error.strerror}") from error
@@ -184,6 +190,8 @@ class ListDir:
         if len(rows) > _MAX_ENTRIES:
             left = len(rows) - _MAX_ENTRIES
             rows = [*rows[:_MAX_ENTRIES], f"[{left:,} more; narrow with `glob`]"]
+        if runs:
+            rows.append(f"[{runs} folders of earlier runs of this program: left out]")
         return ToolOutput("\n".join([head, *rows]))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from orchestrator.errors import ToolError
@@ -34,12 +34,14 @@ class FileHit:
         line: number of the line, from 1; or the number of matching lines.
         at: index of the match in the line, in characters; -1 for a context line.
         text: the line as it is in the file.
+        seen: where the line is one of a stored text: the version it is of.
     """
 
     path: str
     line: int
     at: int = -1
     text: str = ""
+    seen: FileSeen | None = None
 
 
 def parse_line(line: bytes, *, is_count: bool) -> FileHit | None:
@@ -134,7 +136,7 @@ class Shower:
     def _finished(
         self, rows: list[str], places: list[FileHit], more: str
     ) -> ToolOutput:
-        paths = dict.fromkeys(place.path for place in places)
+        stored = {place.path: place.seen for place in places}
         if more:
             rows.append(
                 f"[{more}; there are more: narrow with `pattern`, `path` or `glob`]"
@@ -149,7 +151,7 @@ class Shower:
                 f"[`{self._one_of}` ends lines with CR alone; of those in a row only "
                 "the first match is shown, read_file shows all]"
             )
-        return ToolOutput("\n".join(rows), files=self._seen(paths), paged=True)
+        return ToolOutput("\n".join(rows), files=self._seen(stored), paged=True)
 
     def counts(
         self, hits: Iterable[FileHit], pattern: str, *, only_paths: bool
@@ -178,7 +180,10 @@ class Shower:
 
     def _text(self, hit: FileHit) -> str:
         """Return the line, or what is around the match where it is long."""
-        kept, at = self._version(hit.path), max(hit.at, 0)
+        at = max(hit.at, 0)
+        if hit.seen is not None:
+            return around(hit.text, at, chars=LINE_CHARS)
+        kept = self._version(hit.path)
         if kept is not None and hit.line <= len(kept.version.lines):
             return around(kept.version.lines[hit.line - 1], at, chars=LINE_CHARS)
         # Redacted before it is cut, so that no secret is cut in half and missed.
@@ -196,7 +201,7 @@ class Shower:
         return self.context.redact(clean(text))
 
     def _translated(self, hit: FileHit) -> FileHit:
-        kept = self._version(hit.path)
+        kept = None if hit.seen is not None else self._version(hit.path)
         if kept is None or not kept.first_lines:
             return hit
         if hit.at >= 0 and "\r" in hit.text[hit.at :]:
@@ -222,10 +227,14 @@ class Shower:
             return None
         return _Kept(keep(path, data, text, self.context), _first_lines(text))
 
-    def _seen(self, paths: Iterable[str]) -> tuple[FileSeen, ...]:
-        found = (self._versions.get(path) for path in paths)
-        seen = (kept.version.seen for kept in found if kept)
-        return tuple(each for each in seen if each.artifact)
+    def _seen(self, stored: Mapping[str, FileSeen | None]) -> tuple[FileSeen, ...]:
+        found: list[FileSeen] = []
+        for path, seen in stored.items():
+            kept = self._versions.get(path)
+            shown = kept.version.seen if seen is None and kept is not None else seen
+            if shown is not None and shown.artifact:
+                found.append(shown)
+        return tuple(found)
 
 
 def _first_lines(text: str) -> tuple[int, ...]:

@@ -22,7 +22,7 @@ __all__ = ["lines_of_ripgrep"]
 
 _COMMON = (
     "--no-config",
-    "--no-messages",
+    "--no-ignore-messages",
     "--color=never",
     # A folder's `.gitignore` counts without a `.git` beside it; a user's own global
     # one does not, so that all machines find the same.
@@ -34,11 +34,18 @@ _CHUNK_BYTES = 1 << 16
 _MAX_LINE_BYTES = 1 << 26
 _POLL_MS = 100
 _SAID_CHARS = 600
+# What it says of a file or folder that it could not read.
+_UNREAD = re.compile(r"^rg: (?P<path>.+?): .*\(os error \d+\)\n?", re.MULTILINE)
 _OTHER_ENGINE = re.compile(r"\n*[^\n]*--pcre2[^\n]*|\n*[^\n]*PCRE2[^\n]*")
 
 
 def lines_of_ripgrep(
-    arguments: Sequence[str], *, folder: Path, ignore: str = "", limit_s: float = 30
+    arguments: Sequence[str],
+    *,
+    folder: Path,
+    ignore: str = "",
+    limit_s: float = 30,
+    unread: list[str] | None = None,
 ) -> Generator[bytes, None, None]:
     """Yield the lines that ripgrep writes, without their ends, as they come.
 
@@ -50,6 +57,7 @@ def lines_of_ripgrep(
         folder: the working folder.
         ignore: further lines in the form of `.gitignore`, weaker than those found.
         limit_s: seconds after which the process is killed.
+        unread: gets the paths that could not be read, once all lines were taken.
 
     Raises:
         ToolError: ripgrep is missing, refuses its arguments, or takes too long.
@@ -81,11 +89,22 @@ def lines_of_ripgrep(
             process.wait(5)
         finally:
             process.kill()
-    # 1 means no match; 2 with some output means that a file could not be read.
-    if process.returncode not in (0, 1) and said:
-        text = said.decode("utf-8", "replace").strip()
+    # 1 means no match; 2 a refusal, or that files could not be read.
+    text, paths = _without_unread(said)
+    if unread is not None:
+        unread += paths
+    if process.returncode not in (0, 1) and text:
         text = _OTHER_ENGINE.sub("", text).removeprefix("rg: ")
         raise ToolError(f"ripgrep refuses this: {text[:_SAID_CHARS]}")
+
+
+def _without_unread(said: bytearray) -> tuple[str, list[str]]:
+    """Return what else was said, and the paths that could not be read."""
+    if len(said) >= _CHUNK_BYTES:
+        said = said[: said.rfind(b"\n") + 1]  # the last line is not whole
+    text = said.decode("utf-8", "replace")
+    paths = [match["path"].removeprefix("./") for match in _UNREAD.finditer(text)]
+    return _UNREAD.sub("", text).strip(), paths
 
 
 def _lines(

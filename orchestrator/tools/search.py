@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+import heapq
+import re
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.errors import ToolError
+from orchestrator.store.layout import is_run
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
+from orchestrator.tools.converted import (
+    DOCUMENT_TYPE,
+    Converted,
+    Limits,
+    may_name_documents,
+    order_of,
+)
 from orchestrator.tools.globs import asks_for_hidden, ignore_lines, matcher
 from orchestrator.tools.hits import FileHit, Shower, parse_line
 from orchestrator.tools.ripgrep import lines_of_ripgrep
@@ -19,6 +30,9 @@ from orchestrator.tools.scan import MAX_LITERAL_CHARS, Scan, simple_scan
 __all__ = ["Glob", "Grep"]
 
 _MAX_PATHS = 500
+_BEYOND_ASCII = re.compile(r"\\[pPxuU]")
+# Bytes that are not UTF-8, as a few Chinese words in GBK nearly always hold them.
+_NOT_UTF8 = r"(?-u)[\xC0-\xFF][\x00-\x7F\xC0-\xFF]|[\x00-\x7F][\x80-\xBF]|^[\x80-\xBF]"
 
 
 class GrepArgs(BaseModel):
@@ -48,13 +62,22 @@ class Grep:
 
     name: ClassVar[str] = "grep"
     description: ClassVar[str] = (
-        "Find lines by a regex, in all text files below `path`; hidden files and those "
-        "in `.gitignore` are skipped unless `path` asks for them. Try several words "
-        "for one thing at once: `token|jwt|session`."
+        "Find lines by a regex, in all text files below `path` and in the text of PDF, "
+        "DOCX and HTML; hidden files and those in `.gitignore` are skipped unless "
+        "`path` asks for them. Try several words for one thing at once: "
+        "`token|jwt|session`."
     )
     Args: ClassVar[type[BaseModel]] = GrepArgs
     effects: ClassVar[Effects] = "reads"
-    timeout_s: ClassVar[float] = 40
+    timeout_s: ClassVar[float] = 60
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        """Make the tool.
+
+        Args:
+            limits: of what a call reads of documents.
+        """
+        self.limits = limits or Limits()
 
     def run(self, args: GrepArgs, context: ToolContext) -> ToolOutput:
         """Return matching lines, files or counts, sorted by path.
@@ -66,26 +89,76 @@ class Grep:
         if "\0" in args.pattern:
             raise ToolError("`pattern` holds a NUL character")
         target = _target(args.path, context)
+        search = _Search(args, target, context, self.limits)
         shower = Shower(context, max_matches=args.max_matches)
-        with closing(_hits(args, target, context)) as hits:
+        with closing(search.hits()) as hits:
             if args.output == "lines":
-                return shower.lines(
+                output = shower.lines(
                     hits, args.pattern, context_lines=args.context_lines
                 )
-            return shower.counts(hits, args.pattern, only_paths=args.output == "files")
+            else:
+                output = shower.counts(
+                    hits, args.pattern, only_paths=args.output == "files"
+                )
+        note = search.note()
+        return replace(output, text=f"{output.text}\n{note}") if note else output
 
 
-def _hits(
-    args: GrepArgs, target: Path, context: ToolContext
-) -> Generator[FileHit, None, None]:
-    name = context.workspace.relative(target)
-    if target.is_file():
-        scan = simple_scan(args.pattern)
-        text = _small_text(target) if scan is not None else None
-        if scan is not None and text is not None and scan.fits(text):
-            yield from _scanned(args, name, text, scan)
+@dataclass(slots=True)
+class _Search:
+    """One search: in the bytes of files, and in the texts of those converted."""
+
+    args: GrepArgs
+    target: Path
+    context: ToolContext
+    limits: Limits
+    _converted: Converted = field(init=False)
+    _unread: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._converted = Converted(self.context, self.limits)
+
+    def note(self) -> str:
+        """Return what was not searched, after the hits."""
+        unread = [path for path in self._unread if self.context.workspace.allows(path)]
+        return self._converted.note(unread)
+
+    def hits(self) -> Generator[FileHit, None, None]:
+        args, context = self.args, self.context
+        name = context.workspace.relative(self.target)
+        if self.target.is_file():
+            scan = simple_scan(args.pattern)
+            text = _small_text(self.target)
+            self._converted.add([name], may_be_text=text is None or "\0" in text)
+            if not self._converted.covers(name):
+                if scan is not None and text is not None and scan.fits(text):
+                    yield from _scanned(args, name, text, scan)
+                else:
+                    yield from _ripgrepped(args, name, context, self._unread)
+                return
+        else:
+            self._convert_below(name)
+        in_texts = self._converted.hits(
+            _options(args), is_count=args.output != "lines", most=args.max_matches
+        )
+        if self.target.is_file():
+            yield from in_texts
             return
-    yield from _ripgrepped(args, name, context)
+        with closing(_ripgrepped(args, name, context, self._unread)) as raw:
+            in_bytes = (hit for hit in raw if not self._converted.covers(hit.path))
+            yield from heapq.merge(
+                in_bytes, in_texts, key=lambda hit: order_of(hit.path)
+            )
+
+    def _convert_below(self, name: str) -> None:
+        args, converted = self.args, self._converted
+        if may_name_documents(args.glob):
+            options = ["--files", "--null", *DOCUMENT_TYPE]
+            converted.add(_paths(options, args.glob, name, self.context))
+        if not args.pattern.isascii() or _BEYOND_ASCII.search(args.pattern):
+            options = ["--files-with-matches", "--null", "--regexp", _NOT_UTF8]
+            paths = _paths(options, args.glob, name, self.context)
+            converted.add(paths, may_be_text=True)
 
 
 def _scanned(
@@ -110,34 +183,58 @@ def _small_text(path: Path) -> str | None:
         return None
 
 
-def _ripgrepped(
-    args: GrepArgs, name: str, context: ToolContext
-) -> Generator[FileHit, None, None]:
-    workspace = context.workspace
-    options = ["--with-filename", "--null", "--regexp", args.pattern]
+def _options(args: GrepArgs) -> list[str]:
+    options = ["--with-filename", "--null", "--crlf", "--regexp", args.pattern]
     if args.output == "lines":
-        options += ["--line-number", "--column", "--no-heading", "--crlf"]
-        options += ["--context", str(args.context_lines)]
-    elif args.output == "files":
-        options += ["--count", "--max-count", "1", "--crlf"]
-    else:
-        options += ["--count", "--crlf"]
-    is_wanted = matcher(args.glob, name) if not _is_file(name, context) else _any
+        around = ["--context", str(args.context_lines)]
+        return [*options, "--line-number", "--column", "--no-heading", *around]
+    options.append("--count")
+    return [*options, "--max-count", "1"] if args.output == "files" else options
+
+
+def _ripgrepped(
+    args: GrepArgs, name: str, context: ToolContext, unread: list[str]
+) -> Generator[FileHit, None, None]:
+    is_wanted = _wanted(args.glob, name, context)
     allowed: dict[str, bool] = {}
-    for line in _searched(options, args.glob, name, context):
-        if not line.startswith(b"./"):
-            continue  # the end of a name that holds a line end: no file of its own
-        hit = parse_line(line, is_count=args.output != "lines")
-        if hit is None:
-            continue
-        if hit.path not in allowed:
-            allowed[hit.path] = workspace.allows(hit.path) and is_wanted(hit.path)
-        if allowed[hit.path]:
-            yield hit
+    lines = _searched(_options(args), args.glob, name, context, unread)
+    with closing(lines):
+        for line in lines:
+            if not line.startswith(b"./"):
+                continue  # the end of a name that holds a line end: no file of its own
+            hit = parse_line(line, is_count=args.output != "lines")
+            if hit is None:
+                continue
+            if hit.path not in allowed:
+                allowed[hit.path] = is_wanted(hit.path)
+            if allowed[hit.path]:
+                yield hit
 
 
-def _any(_path: str) -> bool:
-    return True
+def _paths(options: list[str], glob: str, name: str, context: ToolContext) -> list[str]:
+    """Return the files that ripgrep lists and that are wanted."""
+    is_wanted = _wanted(glob, name, context)
+    with closing(_searched(options, glob, name, context)) as lines:
+        return [path for path in _split_at_nul(lines) if is_wanted(path)]
+
+
+def _wanted(glob: str, name: str, context: ToolContext) -> Callable[[str], bool]:
+    """Return a check of paths: in scope, fit for `glob`, and not part of a run."""
+    workspace = context.workspace
+    if _is_file(name, context):
+        return workspace.allows
+    fits = matcher(glob, name)
+    runs: dict[str, bool] = {name: False, ".": False, "": False}
+
+    def is_in_run(folder: str) -> bool:
+        if folder not in runs:
+            above = folder.rpartition("/")[0]
+            runs[folder] = is_in_run(above) or is_run(workspace.real_root / folder)
+        return runs[folder]
+
+    return lambda path: (
+        workspace.allows(path) and fits(path) and not is_in_run(path.rpartition("/")[0])
+    )
 
 
 def _is_file(name: str, context: ToolContext) -> bool:
@@ -145,9 +242,17 @@ def _is_file(name: str, context: ToolContext) -> bool:
 
 
 def _searched(
-    options: list[str], glob: str, name: str, context: ToolContext
+    options: list[str],
+    glob: str,
+    name: str,
+    context: ToolContext,
+    unread: list[str] | None = None,
 ) -> Generator[bytes, None, None]:
     workspace = context.workspace
+    target = workspace.real_root / name
+    if any(is_run(folder) for folder in (target, *target.parents)):
+        # Asked for by name: the line that hides runs from searches does not count.
+        options = [*options, "--no-ignore-vcs"]
     if _is_file(name, context):
         glob = ""  # one file was named; there is nothing to choose
     ignore = ignore_lines(glob, name, workspace.exclude)
@@ -155,7 +260,10 @@ def _searched(
         options = [*options, "--hidden"]
     roots = [f"./{root}" if root != "." else "./" for root in _roots(name, context)]
     return lines_of_ripgrep(
-        [*options, "--", *roots], folder=workspace.real_root, ignore=ignore
+        [*options, "--", *roots],
+        folder=workspace.real_root,
+        ignore=ignore,
+        unread=unread,
     )
 
 
@@ -221,14 +329,7 @@ class Glob:
         name = workspace.relative(folder)
         if not folder.is_dir():
             raise ToolError(f"no folder `{args.path[:200]}`")
-        is_wanted = matcher(args.pattern, name)
-        found = _searched(["--files", "--null"], args.pattern, name, context)
-        with closing(found) as lines:
-            paths = [
-                path
-                for path in _split_at_nul(lines)
-                if workspace.allows(path) and is_wanted(path)
-            ]
+        paths = _paths(["--files", "--null"], args.pattern, name, context)
         if not paths:
             return ToolOutput(f"No file fits `{args.pattern[:200]}` in `{name}`.")
         rows = sorted(paths)[:_MAX_PATHS]

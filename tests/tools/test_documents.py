@@ -1,62 +1,13 @@
 from __future__ import annotations
 
 import importlib
-import io
 from typing import Any
 
-import docx
-import pypdf
 import pytest
 from tool_bench import ToolBench
+from written_documents import HTML, docx_of, pdf_of
 
 from orchestrator.ids import sha256
-
-
-def pdf_of(*pages: str) -> bytes:
-    """Return a PDF with one line of text per page."""
-    writer = pypdf.PdfWriter()
-    font = pypdf.generic.DictionaryObject(
-        {
-            pypdf.generic.NameObject("/Type"): pypdf.generic.NameObject("/Font"),
-            pypdf.generic.NameObject("/Subtype"): pypdf.generic.NameObject("/Type1"),
-            pypdf.generic.NameObject("/BaseFont"): pypdf.generic.NameObject(
-                "/Helvetica"
-            ),
-        }
-    )
-    for text in pages:
-        page = writer.add_blank_page(300, 300)
-        stream = pypdf.generic.DecodedStreamObject()
-        stream.set_data(f"BT /F1 12 Tf 10 200 Td ({text}) Tj ET".encode())
-        page[pypdf.generic.NameObject("/Contents")] = writer._add_object(stream)
-        page[pypdf.generic.NameObject("/Resources")] = pypdf.generic.DictionaryObject(
-            {
-                pypdf.generic.NameObject("/Font"): pypdf.generic.DictionaryObject(
-                    {pypdf.generic.NameObject("/F1"): writer._add_object(font)}
-                )
-            }
-        )
-    out = io.BytesIO()
-    writer.write(out)
-    return out.getvalue()
-
-
-def docx_of() -> bytes:
-    document = docx.Document()
-    document.add_heading("合同", 1)
-    document.add_paragraph("Delivery within 30 days.")
-    table = document.add_table(1, 2)
-    table.cell(0, 0).text, table.cell(0, 1).text = "price", "42"
-    out = io.BytesIO()
-    document.save(out)
-    return out.getvalue()
-
-
-HTML = (
-    "<html><head><title>Guide</title><style>p{}</style></head><body><h2>Use</h2>"
-    "<p>One <b>two</b></p><script>evil()</script><ul><li>a</li><li>b</li></ul>"
-    "<table><tr><th>k</th><td>v</td></tr></table><pre>x\ny</pre></body></html>"
-)
 
 
 async def test_pdf_docx_and_html_come_as_text(bench: ToolBench) -> None:
