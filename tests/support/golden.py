@@ -191,7 +191,7 @@ async def _play(home: Path) -> None:
         needs_credentials=False,
     )
     await start(ready, host, live)
-    [run] = (home / "runs").iterdir()
+    [run] = (home / "runs").glob("2*")
     host = _host(home, policy, clock)
     await clock.advance(3600)
     await resume_run(reopen(RunFolder(run), host), host)
