@@ -145,7 +145,7 @@ def make(target: Path) -> None:
         for name, text in PAPERS.items():
             (home / "work" / name).write_text(text)
         anyio.run(_play, home)
-        [run] = (home / "runs").iterdir()
+        [run] = (home / "runs").glob("2*")
         for path in run.rglob("*"):
             if path.is_file():
                 path.write_bytes(
