@@ -152,7 +152,8 @@ def make(target: Path) -> None:
                     path.read_bytes().replace(folder.encode(), HOME.encode())
                 )
         (run / "lock").unlink()
-        shutil.copytree(home, target)
+        # It would keep the golden run itself out of git.
+        shutil.copytree(home, target, ignore=shutil.ignore_patterns(".gitignore"))
 
 
 async def _play(home: Path) -> None:
