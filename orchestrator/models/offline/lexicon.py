@@ -36,8 +36,9 @@ STOP_WORDS = frozenset(
     via was we were what whatever when where whether which while who whom whose why
     will with within quickly soon often last long heavy big without would
     yes yet you your
-    wie wo wer wann ist sind der das den ein eine und für où est les des une combien
-    quel quelle cuánto dónde cuál los las что где когда как сколько кто это для на по
+    wie hoch die wo wer wann ist sind der das den ein eine und für où est les des une
+    combien quel quelle cuánto dónde cuál los las что где когда как сколько
+    кто это для на по
     """)
 )
 

@@ -191,9 +191,11 @@ def sections(text: str) -> dict[str, str]:
 
 
 def bullets(text: str) -> list[str]:
-    """Return the items of a list, continued lines joined."""
+    """Return the items of a list, continued lines joined; what leads in is no item."""
     items: list[str] = []
-    for line in text.splitlines():
+    lines = text.splitlines()
+    first = next((at for at, line in enumerate(lines) if _BULLET.match(line)), 0)
+    for line in lines[first:]:
         match = _BULLET.match(line)
         if match:
             items.append(match.group(1).strip())

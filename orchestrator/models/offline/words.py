@@ -33,7 +33,7 @@ _LETTER = (
     f"(?:[^\\W\\d_{_HAN}]"
     "|[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0dff\u0e00-\u0e7f])"
 )
-_WORD = re.compile(rf"{_LETTER}(?:{_LETTER}|'(?=\w{{1,2}}\b))*|\d+(?:[.,]\d+)*")
+_WORD = re.compile(rf"{_LETTER}(?:{_LETTER}|\d|'(?=\w{{1,2}}\b))*|\d+(?:[.,]\d+)*")
 # Endings of words that are not English, as their letters show; cut as a whole.
 _ENDING = re.compile(r"(?:(?:en|er|es|e|n|s)|[аеёиоуыэюяйьмхв]{1,2})$")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
