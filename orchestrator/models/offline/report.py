@@ -289,7 +289,7 @@ def _plain(text: str) -> str:
         inner = re.sub(r"(?<!\\)([,;])", r"\\\1", bracket[1:-1])
         escaped = f"\\[{inner}\\]"
         if citations(escaped):
-            escaped = f"({bracket[1:-1]})"
+            escaped = bracket.translate({91: "(", 93: ")"})
         text = text[: citation.start] + escaped + text[citation.end :]
     return text
 

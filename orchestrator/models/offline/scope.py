@@ -115,7 +115,7 @@ def _named(clause: str, listed: Sequence[str]) -> list[str]:
         kind = r"(?:sub)?folders?|director(?:y|ies)|dir|files?"
         clear = (
             rf"(?:\b(?:in|under|from|out of|within|below|inside|to|{kind})\s+"
-            rf"(?:the\s+)?|[\"“‘「`])['\"“‘「`]?{bare}(?![\w/.])"
+            rf"(?:the\s+)?|[\"“‘「`])['\"“‘「`]?{bare}(?!\w|[/.]\w)"
             rf"|(?<![\w/.]){bare}['\"”’」`]?\s+(?:{kind})\b"
         )
         if not name.isascii():
