@@ -241,12 +241,14 @@ class Ended:
         ]
 
     def results(self, name: str, agent: str = "lead") -> list[str]:
-        """What the calls of one tool brought, as the agent was shown it."""
-        return [
-            text_of(event.data["content"])
+        """What the calls of one tool brought, in the order they were started."""
+        ended = [
+            event
             for event in self.events("tool.ended", agent)
             if event.data["name"] == name
         ]
+        ended.sort(key=lambda event: event.cause or event.seq)
+        return [text_of(event.data["content"]) for event in ended]
 
     def text(self, name: str) -> str:
         return (self.folder / name).read_text(encoding="utf-8")
