@@ -32,7 +32,7 @@ _ABOUT_ALL = frozenset(
     explain summarise summarize summary organise organised organize organized
     everything material information work works tomorrow someone use used code base
     codebase important key gather list topic topics purpose page pages text texts
-    briefly short shortly line lines speak
+    briefly short shortly line lines speak review going
     """,
     )
 )

@@ -198,7 +198,7 @@ def concepts(question: str) -> tuple[Concept, ...]:
     for match in _IDENTIFIER.finditer(rest):
         text = match.group(0)
         parts = tuple(stem(part) for part in _parts(text))
-        entries = (parts,) if len(parts) > 1 and "-" not in text else ()
+        entries = (parts,) if len(parts) > 1 and not {"-", "."} & set(text) else ()
         found.append(Concept(text, "exact", 1.4, entries, (text.lower(),)))
     rest = _IDENTIFIER.sub(" ", rest)
     for match in _NAME.finditer(rest):
