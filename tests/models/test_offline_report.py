@@ -228,7 +228,7 @@ async def test_a_quote_that_looks_like_a_citation_keeps_its_words(text: str) -> 
     [
         (
             "no line holds: yacht",
-            "Nothing was found. Searched for: yacht (no line holds",
+            "Nothing was found. Searched for: yacht: no line holds",
         ),
         (
             "could not be searched: took too long",
