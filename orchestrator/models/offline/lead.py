@@ -38,7 +38,7 @@ MAX_PER_BRIEF = 20
 """More questions are refused."""
 MAX_ROUNDS = 3
 _SUBAGENTS = re.compile(r"\b(\d+) subagents?\b")
-_PROFILE = re.compile(r"^- `([\w-]+)`:", re.MULTILINE)
+_PROFILE = re.compile(r"^- `([^`\n]+)`:", re.MULTILINE)
 _MAX_TOKENS = re.compile(r"\bat most (\d+) tokens\b")
 
 Step = tuple[str, dict[str, Any]]

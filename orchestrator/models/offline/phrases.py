@@ -93,7 +93,8 @@ def title(questions: Sequence[str]) -> str:
 
     What only makes a question of it (`How many`, `What is the`) is left out.
     """
-    bare = " ".join(without_frame(questions[0]).split()).strip(' ?？。.!！`"“”')
+    asked = without_frame(questions[0]).replace("`", "")
+    bare = " ".join(asked.split()).strip(' ?？。.!！"“”')
     words = bare.split(" ")
     while len(words) > 1 and _says_little(words[0]):
         words = words[1:]
