@@ -30,6 +30,9 @@ __all__ = [
     "UnknownRun",
 ]
 
+RESERVED = frozenset({"usd", "tokens"})
+"""Limits that are set aside before a call, and count as used until it is settled."""
+
 ModelErrorKind = Literal[
     "transient",
     "rate_limited",
@@ -132,7 +135,10 @@ class LimitReached(OrchestratorError):
     def __str__(self) -> str:
         if not self.allowed:
             return f"`{self.limit}` reached"
-        return f"`{self.limit}` reached: used {self.used:.6g} of {self.allowed:.6g}"
+        also = " (set aside for calls included)" if self.limit in RESERVED else ""
+        return (
+            f"`{self.limit}` reached: used {self.used:.6g} of {self.allowed:.6g}{also}"
+        )
 
 
 class StoreError(OrchestratorError):

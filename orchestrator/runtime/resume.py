@@ -10,6 +10,7 @@ from orchestrator.agent.rebuild import rebuild
 from orchestrator.errors import SpecError, StoreError
 from orchestrator.events import (
     Event,
+    LimitReachedEvent,
     ReportSubmitted,
     RunEnded,
     RunResumed,
@@ -56,8 +57,12 @@ class Past:
 
     @property
     def has_report(self) -> bool:
-        """Return whether the lead has handed in: nothing is left to go on with."""
-        return any(
+        """Return whether a report is there that a raised limit does not reopen."""
+        stopped = any(
+            event.kind == LimitReachedEvent.KIND and event.agent == LEAD
+            for event in self.events
+        )
+        return not stopped and any(
             event.kind == ReportSubmitted.KIND and event.data["accepted"]
             for event in self.events
         )

@@ -88,7 +88,7 @@ async def start(prepared: Prepared, host: Host, live: Live | None = None) -> Run
                     prepared, host, folder, log, salt=salt, on_event=live.on_event
                 )
                 write_inputs(session)
-                log.append(_started(session, salt))
+                log.link(LEAD, log.append(_started(session, salt)).seq)
                 await log.sync()
                 live.has_begun = True
                 return await work(session, live)
@@ -287,7 +287,8 @@ async def _conclude(
             missing=verdict.missing,
             seconds=round(seconds, 3),
             traceback=bug,
-        )
+        ),
+        cause=log.newest(LEAD),
     )
     session.progress.write(force=True)
     await log.sync()

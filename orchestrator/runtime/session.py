@@ -13,7 +13,7 @@ from orchestrator.agent.budget import Budget
 from orchestrator.agent.build import Services
 from orchestrator.context.clipping import clip_text
 from orchestrator.context.tokens import estimate
-from orchestrator.events import Event
+from orchestrator.events import Event, SubagentAccepted
 from orchestrator.ids import safe_name, sha256
 from orchestrator.messages import clean_text, encode
 from orchestrator.runtime.host import Host
@@ -102,6 +102,9 @@ def open_session(
     """
     progress, sightings = Progress(folder, host.clock), Sightings()
     for event in past:
+        log.link(event.agent, event.seq)
+        if event.kind == SubagentAccepted.KIND:
+            log.link(event.data["id"], event.seq)
         progress.apply(event)
         sightings.apply(event)
     log.subscribe(sightings.apply)

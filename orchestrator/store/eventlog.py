@@ -51,6 +51,7 @@ class EventLog:
         self._agents: dict[str, bytes] = {}
         self._handle: int | None = None
         self._seq = 0
+        self._newest: dict[str, int] = {}
         self._size = 0  # of whole lines
         self._synced = 0
         self._broken = ""
@@ -104,7 +105,17 @@ class EventLog:
         """Return `seq` of the last event, or 0."""
         return self._seq
 
-    def append(self, payload: Payload, *, agent: str = "", cause: int = 0) -> Event:
+    def newest(self, agent: str) -> int:
+        """Return `seq` of what last happened to `agent`, or 0."""
+        return self._newest.get(agent, 0)
+
+    def link(self, agent: str, seq: int) -> None:
+        """Say that what happens to `agent` next comes of the event `seq`."""
+        self._newest[agent] = seq
+
+    def append(
+        self, payload: Payload, *, agent: str = "", cause: int | None = None
+    ) -> Event:
         """Write one event and return it, with its full data.
 
         The line is with the system when this returns; `sync` brings it to disk. A
@@ -113,7 +124,8 @@ class EventLog:
         Args:
             payload: what happened.
             agent: who it happened to, or "" for the run itself.
-            cause: `seq` of the event that led to this one, or 0.
+            cause: `seq` of the event that led to this one; None: what last happened to
+                the agent.
 
         Raises:
             StoreError: the disk refuses; nothing half-written is left, and the event
@@ -125,6 +137,7 @@ class EventLog:
         at = f"{now.isoformat(timespec='milliseconds')[:23]}Z"
         with self._lock:
             seq = self._seq + 1
+            led = self._newest.get(agent, 0) if cause is None else cause
             line = b'{"v":%d,"seq":%d,"at":"%b","run":%b,"agent":%b,"kind":"%b",' % (
                 SCHEMA_VERSION,
                 seq,
@@ -133,9 +146,9 @@ class EventLog:
                 self._agents.get(agent) or self._agent(agent),
                 payload.KIND.encode(),
             )
-            self._write(b'%b"cause":%d,"data":%b}\n' % (line, cause, encoded))
-            self._seq = seq
-            event = Event(seq, at, self.run_id, agent, payload.KIND, cause, data)
+            self._write(b'%b"cause":%d,"data":%b}\n' % (line, led, encoded))
+            self._seq = self._newest[agent] = seq
+            event = Event(seq, at, self.run_id, agent, payload.KIND, led, data)
             if self._subscribers:
                 self._waiting.append(event)
         if self._subscribers:

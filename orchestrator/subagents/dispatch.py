@@ -234,6 +234,8 @@ class Dispatcher:
             if (call, index) not in self._places
         ]
         refused: list[Refused] = []
+        log = self._crew.services.log
+        asked = log.newest(self._parent)
         # One call at a time: twins, the number allowed and the ids hang together.
         async with self._door:
             # It reads the names in the workspace, perhaps many of them.
@@ -243,11 +245,11 @@ class Dispatcher:
             for (index, brief), problems in zip(new, verdicts, strict=True):
                 if problems:
                     event = BriefRefused(call, index, brief.title, problems)
-                    self._crew.services.log.append(event, agent=self._parent)
+                    log.append(event, agent=self._parent, cause=asked)
                     self._note_refused(event)
                     refused.append(Refused(index, brief.title, problems))
                 else:
-                    self._accept(call, index, brief)
+                    self._accept(call, index, brief, asked)
         return refused
 
     def _judge(self, call: str, briefs: Sequence[Brief]) -> list[list[str]]:
@@ -274,9 +276,9 @@ class Dispatcher:
                 others.append(brief)
         return verdicts
 
-    def _accept(self, call: str, index: int, brief: Brief) -> None:
-        agent = f"a{len(self._places) + 1}"
-        self._crew.services.log.append(
+    def _accept(self, call: str, index: int, brief: Brief, asked: int) -> None:
+        agent, log = f"a{len(self._places) + 1}", self._crew.services.log
+        accepted = log.append(
             SubagentAccepted(
                 id=agent,
                 call=call,
@@ -286,7 +288,9 @@ class Dispatcher:
                 brief=brief.model_dump(mode="json"),
             ),
             agent=self._parent,
+            cause=asked,
         )
+        log.link(agent, accepted.seq)
         self._take_in(Child(agent, brief, self._parent), call, index)
 
     def _take_in(self, child: Child, call: str, index: int) -> None:

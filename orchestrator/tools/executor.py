@@ -164,15 +164,17 @@ class Executor:
             LimitReached: a tool reached a limit of the run.
         """
         todo = [self._prepare(spec, context(spec.call), allowed) for spec in calls]
+        # All calls of a step come of the reply that holds them.
+        reply = self._log.newest(todo[0].context.agent) if todo else 0
         done: dict[str, CallResult] = {}
         ordinary = [each for each in todo if each.spec.name not in TERMINAL]
-        await self._run_together(ordinary, done)
+        await self._run_together(ordinary, done, reply)
         for each in todo:
             if each.spec.name not in TERMINAL:
                 continue
             is_late = any(result.ends for result in done.values())
             late = _Refused(each.spec, each.context, _HANDED_IN)
-            await self._run_together([late if is_late else each], done)
+            await self._run_together([late if is_late else each], done, reply)
         return [done[spec.call] for spec in calls]
 
     def _prepare(
@@ -202,16 +204,19 @@ class Executor:
         return f"There is no tool {shown(name)}.{hint} Tools: {listed(names)}."
 
     async def _run_together(
-        self, todo: Sequence[_Job | _Refused], done: dict[str, CallResult]
+        self,
+        todo: Sequence[_Job | _Refused],
+        done: dict[str, CallResult],
+        reply: int,
     ) -> None:
         """Run calls side by side and add their results to `done`, by call id."""
         jobs: list[tuple[_Job, int]] = []
         for each in todo:
             if isinstance(each, _Refused):
                 refused = ToolOutput(each.why, is_error=True)
-                done[each.spec.call] = self._conclude(each, refused)
+                done[each.spec.call] = self._conclude(each, refused, reply)
             else:
-                jobs.append((each, self._announce(each)))
+                jobs.append((each, self._announce(each, reply)))
         if not jobs:
             return
         if any(job.tool.effects == "effects" for job, _ in jobs):
@@ -233,12 +238,13 @@ class Executor:
         if failures:
             raise failures[0]
 
-    def _announce(self, job: _Job) -> int:
+    def _announce(self, job: _Job, reply: int) -> int:
         """Log the intent and return the `seq` of its event."""
         intent = ToolStarted(
             job.spec.call, job.spec.name, encodable(job.spec.input), job.tool.effects
         )
-        return self._log.append(intent, agent=job.context.agent).seq
+        agent = job.context.agent
+        return self._log.append(intent, agent=agent, cause=reply).seq
 
     async def _run_one(self, job: _Job, cause: int) -> CallResult:
         started = self._clock.monotonic()
@@ -311,7 +317,7 @@ class Executor:
         self,
         job: _Job | _Refused,
         outcome: _Outcome,
-        cause: int = 0,
+        cause: int,
         seconds: float = 0.0,
     ) -> CallResult:
         """Log the outcome and return the result."""
