@@ -160,3 +160,30 @@ async def test_sync_tools_of_all_subagents_run_side_by_side(bench: RunBench) -> 
         for result in ended.results("waits", agent)
     ]
     assert shown == ["all have come"] * 10
+
+
+async def test_every_event_names_the_one_that_led_to_it(bench: RunBench) -> None:
+    ended = await bench.play(
+        [delegate(brief("One"), brief("Two")), finish("Nothing.")],
+        {
+            name: [[READ, READ], submit(status="nothing_found")]
+            for name in ("One", "Two")
+        },
+    )
+
+    log = {event.seq: event for event in ended.events()}
+    led = [
+        (event.kind, log[event.cause].kind if event.cause else "")
+        for event in log.values()
+    ]
+    assert [kind for kind, cause in led if not cause] == ["run.started"]
+    assert all(event.cause < event.seq for event in log.values())
+    assert set(led) >= {
+        ("agent.started", "run.started"),
+        ("agent.started", "subagent.accepted"),
+        ("subagent.accepted", "tool.started"),
+        ("model.answered", "model.requested"),
+        ("tool.started", "model.answered"),
+        ("tool.ended", "tool.started"),
+        ("run.ended", "agent.ended"),
+    }

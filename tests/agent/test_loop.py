@@ -13,11 +13,12 @@ from agent_bench import PRICE, AgentBench, Echo, Write, last_user, results_in
 from orchestrator.agent.loop import CUT, Hooks
 from orchestrator.errors import LimitReached, StoreError, ToolError
 from orchestrator.messages import text_of
-from orchestrator.models.base import Reply, Usage
+from orchestrator.models.base import ModelRequest, Reply, Usage
 from orchestrator.spec.limits import AgentLimits
 from orchestrator.testing import (
     FakeClock,
     Script,
+    Step,
     broken_call,
     call,
     fail,
@@ -46,7 +47,23 @@ async def test_an_accepted_hand_in_ends_the_work(bench: AgentBench) -> None:
     assert ended.data == {"outcome": "submitted", "reason": "", "turns": 1}
 
 
-async def test_intent_is_on_disk_before_the_model_and_before_an_effect(
+async def test_all_that_was_logged_is_on_disk_when_a_request_leaves(
+    bench: AgentBench,
+) -> None:
+    unsynced: list[int] = []
+    steps = iter([call("echo", text="a"), say("Thinking."), DONE])
+
+    def play(_request: ModelRequest) -> Step:
+        unsynced.append(bench.log._size - bench.log._synced)
+        return next(steps)
+
+    bench.tools = [Echo()]
+    await bench.run(play)
+
+    assert unsynced == [0, 0, 0]
+
+
+async def test_intent_comes_before_the_model_and_before_an_effect(
     bench: AgentBench,
 ) -> None:
     bench.tools = [Write()]

@@ -48,6 +48,20 @@ def ended(content: str, **fields: Any) -> ToolEnded:
     )
 
 
+def test_an_event_comes_of_what_last_happened_to_its_agent(tmp_path: Path) -> None:
+    log = new_log(tmp_path)
+
+    first = log.append(started(1), agent="a1")
+    other = log.append(started(1), agent="a2")
+    second = log.append(started(2), agent="a1")
+    log.link("a3", other.seq)
+    linked = log.append(started(1), agent="a3")
+
+    causes = [each.cause for each in (first, other, second, linked)]
+    assert causes == [0, 0, first.seq, other.seq]
+    assert log.newest("a1") == second.seq
+
+
 def test_a_line_has_the_fields_of_the_contract_and_is_there_at_once(
     tmp_path: Path,
 ) -> None:
