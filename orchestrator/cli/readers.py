@@ -74,6 +74,7 @@ RUN is an id, the start of one, a path, or `last`.
 
 \b
 in, out    tokens sent to and written by the model
+cache      share of what was sent that came from the cache
 explored   tokens of everything the agent's tools read
 back       tokens it handed back to its parent
 """

@@ -38,6 +38,7 @@ _FIGURES = (
     ("turns", 5),
     ("in", 6),
     ("out", 6),
+    ("cache", 5),
     ("explored", 8),
     ("back", 5),
     ("usd", 6),
@@ -93,9 +94,11 @@ def run_table(
 
 def agent_table(view: RunView, *, now: datetime | None, style: Style) -> Iterator[str]:
     """Yield the tree of agents, each with its figures and, below, what is wrong."""
-    figures = sum(columns + 1 for _name, columns in _FIGURES)
+    # Where nothing came from the cache, its column goes to the titles.
+    shown = [each for each in _FIGURES if each[0] != "cache" or view.tokens.cache_read]
+    figures = sum(columns + 1 for _name, columns in shown)
     name_columns = terminal_width() - figures - _STATE_COLUMNS - 1
-    headings = "".join(" " + pad(name, n, right=True) for name, n in _FIGURES)
+    headings = "".join(" " + pad(name, n, right=True) for name, n in shown)
     yield style(
         f"{pad('agent', name_columns)} {pad('state', _STATE_COLUMNS)}{headings}", "bold"
     )
@@ -110,7 +113,7 @@ def agent_table(view: RunView, *, now: datetime | None, style: Style) -> Iterato
         name = pad(f"{stem}{agent.id} {safe(agent.title)}", name_columns)
         label = _label(agent, view)
         state = style(pad(label, _STATE_COLUMNS), state_color(label))
-        yield f"{name} {state}{_figures(agent, until)}"
+        yield f"{name} {state}{_figures(agent, until, shown)}"
         below = rows[index + 1][1] > depth if index + 1 < len(rows) else False
         gap = under + ("│  " if below else "   ")
         for note in _notes(agent, view):
@@ -132,22 +135,24 @@ def _label(agent: AgentView, view: RunView) -> str:
     return agent.label
 
 
-def _figures(agent: AgentView, now: datetime | None) -> str:
+def _figures(
+    agent: AgentView, now: datetime | None, columns: Sequence[tuple[str, int]]
+) -> str:
     is_child = agent.role == "subagent"
     price = agent.cost.to_dict()
-    texts = (
-        str(agent.turns),
-        tokens(agent.tokens.sent),
-        tokens(agent.tokens.output),
-        tokens(agent.explored_tokens),
-        tokens(agent.returned_tokens) if is_child and agent.state == "ended" else "-",
-        dollars(price["usd"]),
-        duration(agent.seconds(now)) if agent.started_at else "-",
-    )
-    return "".join(
-        " " + pad(text, columns, right=True)
-        for text, (_name, columns) in zip(texts, _FIGURES, strict=True)
-    )
+    texts = {
+        "turns": str(agent.turns),
+        "in": tokens(agent.tokens.sent),
+        "out": tokens(agent.tokens.output),
+        "cache": f"{agent.tokens.cache_share:.0%}",
+        "explored": tokens(agent.explored_tokens),
+        "back": tokens(agent.returned_tokens)
+        if is_child and agent.state == "ended"
+        else "-",
+        "usd": dollars(price["usd"]),
+        "time": duration(agent.seconds(now)) if agent.started_at else "-",
+    }
+    return "".join(" " + pad(texts[name], n, right=True) for name, n in columns)
 
 
 def _notes(agent: AgentView, view: RunView) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -118,6 +119,15 @@ def test_show_draws_the_tree_of_agents(folder: RunFolder, capsys: Capture) -> No
 
 
 @pytest.mark.parametrize("command", ["runs", "show"])
+def test_show_gives_each_agents_share_from_the_cache(
+    folder: RunFolder, capsys: Capture
+) -> None:
+    text = out(capsys, "show", "last")
+
+    assert re.search(r"in +out +cache +explored", text)
+    assert re.search(r"a1 .* \d+% ", text)
+
+
 @pytest.mark.parametrize("columns", [80, 120])
 def test_tables_fit_the_window(
     folder: RunFolder,
