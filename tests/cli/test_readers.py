@@ -118,7 +118,6 @@ def test_show_draws_the_tree_of_agents(folder: RunFolder, capsys: Capture) -> No
     ]
 
 
-@pytest.mark.parametrize("command", ["runs", "show"])
 def test_show_gives_each_agents_share_from_the_cache(
     folder: RunFolder, capsys: Capture
 ) -> None:
@@ -128,6 +127,7 @@ def test_show_gives_each_agents_share_from_the_cache(
     assert re.search(r"a1 .* \d+% ", text)
 
 
+@pytest.mark.parametrize("command", ["runs", "show"])
 @pytest.mark.parametrize("columns", [80, 120])
 def test_tables_fit_the_window(
     folder: RunFolder,
