@@ -134,6 +134,67 @@ def test_constraints_that_name_what_is_there_are_applied(
 
 
 @pytest.mark.parametrize(
+    ("constraint", "include", "exclude"),
+    [
+        ("Leave out everything except docs/", ("docs/",), ()),
+        ("Leave out everything but docs/.", ("docs/",), ()),
+        ("Use nothing outside docs/", ("docs/",), ()),
+        ("除了 docs/ 以外都不要看", ("docs/",), ()),
+        ("别打开 home", (), ("home/",)),
+        ("Leave home/ unopened.", (), ("home/",)),
+        ("Do not change docs/ and leave out home/.", (), ("home/",)),
+        ("Look only in docs/, not in home/.", ("docs/",), ("home/",)),
+        ("Leave out `home/`.", (), ("home/",)),
+        ("Only docs/ is off limits", (), ()),
+        ("Do not leave out home/", (), ()),
+        ("Don't skip docs/", (), ()),
+        ("Never skip docs", (), ()),
+        ("Nothing from home/ may appear in the report", (), ()),
+        ("Use docs/ but not docs/lease.pdf", (), ()),
+        ("Look only in docs/ unless it is empty.", (), ()),
+        ("Leave out home/. Unless it helps.", (), ()),
+        ("Leave out home/*.pdf", (), ()),
+        ("不要跳过 docs/", (), ()),
+        ("别只看 docs/", (), ()),
+        ("除了 docs/ 都要看", (), ()),
+    ],
+)
+def test_a_constraint_is_never_turned_into_its_opposite(
+    constraint: str, include: tuple[str, ...], exclude: tuple[str, ...]
+) -> None:
+    scope = scope_of([constraint], (), LISTING)
+
+    assert (scope.include, scope.exclude) == (include, exclude)
+    assert bool(scope.unclear) == (not include and not exclude)
+    assert scope.unapplied == ()
+
+
+def test_two_constraints_that_keep_to_different_places_are_unclear() -> None:
+    both = ["Look only in docs/.", "Look only in home/."]
+
+    assert scope_of(both, (), LISTING).unclear == ((both[1], "home/"),)
+
+
+@pytest.mark.parametrize("tools", [("delegate", "finish"), ("finish",)])
+async def test_nothing_is_searched_under_a_constraint_that_is_unclear(
+    tools: tuple[str, ...],
+) -> None:
+    first = TASK.replace("Stay out of the home folder.", "Do not leave out home/.")
+    conversation = Conversation(first, (*tools, *LOOKING))
+    [look] = (await conversation.turn()).content
+    conversation.answer([(".: 2 folders, 0 files\nhome/\ndocs/", False)])
+
+    [call] = (await conversation.turn()).content
+
+    assert (look["name"], call["name"]) == ("list_dir", "finish")
+    said = (
+        "Not answered: the constraint “Do not leave out home/.” names `home/`, and the "
+        "offline model cannot tell what it asks; reword it as “Leave out `home/`.” or"
+    )
+    assert call["input"]["report"].count(said) == 2
+
+
+@pytest.mark.parametrize(
     ("constraint", "is_held"),
     [
         ("Answer in German.", False),

@@ -75,17 +75,15 @@ def lead(conversation: Conversation) -> list[Step]:
     scope = scope_of(task.constraints, (), conversation.listed)
     rounds = _rounds(task, calls)
     if not conversation.must_end:
-        if not calls:
-            first = _first_steps(conversation, task)
-            return first or [_delegate(task, rounds, scope, conversation.listed)]
-        if rounds[-1].groups and len(calls) < MAX_ROUNDS:
-            return [_delegate(task, rounds, scope, conversation.listed)]
+        steps = _before_results(conversation, task, rounds, scope)
+        if steps:
+            return steps
     results = [part for each in rounds for part in each.results]
     # Refused to the end, or more than the subagents can take.
     given = {number for group in _groups(task) for number in group}
     left = [number for group in rounds[-1].groups for number in group]
     left += [n for n in range(1, len(task.questions) + 1) if n not in given]
-    if left and calls and "grep" in conversation.tools:
+    if left and calls and not scope.unclear and "grep" in conversation.tools:
         texts = [task.questions[number - 1] for number in left]
         steps = look(conversation, texts, scope)
         if steps and not conversation.must_end:
@@ -99,6 +97,19 @@ def lead(conversation: Conversation) -> list[Step]:
 
 
 # ---- before the subagents -----------------------------------------------------------
+
+
+def _before_results(
+    conversation: Conversation, task: _Task, rounds: Sequence[_Round], scope: Scope
+) -> list[Step]:
+    """Return the look around or the next `delegate`, or nothing where all is out."""
+    is_first = len(rounds) == 1
+    steps = _first_steps(conversation, task) if is_first else []
+    if steps or scope.unclear:
+        return steps
+    if is_first or (rounds[-1].groups and len(rounds) <= MAX_ROUNDS):
+        return [_delegate(task, rounds, scope, conversation.listed)]
+    return []
 
 
 def _first_steps(conversation: Conversation, task: _Task) -> list[Step]:
@@ -228,6 +239,8 @@ def _by_itself(conversation: Conversation, task: _Task) -> list[Step]:
     if task.constraints and not has_listing and not conversation.must_end:
         return [("list_dir", {"path": "."})]
     scope = scope_of(task.constraints, (), conversation.listed)
+    if scope.unclear:
+        return _hand_in(conversation, task, (), scope)
     if not conversation.must_end:
         steps = look(conversation, task.questions, scope)
         if steps:

@@ -52,6 +52,9 @@ _WORDS = {
         "unsupported": "(its quote was not found again, so no place is cited)",
         "failed": "Not answered: {agent} failed ({why}).",
         "refused": "Not answered: no subagent worked on it.",
+        "unclear": "Not answered: the constraint “{constraint}” names `{path}`, and "
+        "the offline model cannot tell what it asks; reword it as “Leave out "
+        "`{path}`.” or “Look only in `{path}`.”",
         "cut": "The run reached a limit before all was done; what is missing is said "
         "under each question.",
         "incomplete": "## What is missing",
@@ -74,6 +77,8 @@ _WORDS = {
         "unsupported": "（引文未能再次找到，故不注明出处）",
         "failed": "未能回答:{agent} 失败（{why}）。",
         "refused": "未能回答：没有子代理处理此问题。",
+        "unclear": "未能回答（Not answered）：约束“{constraint}”提到 `{path}`，"
+        "离线模型无法确定其要求；请改写为“不要看 `{path}`。”或“只看 `{path}`。”",
         "cut": "运行在完成之前达到上限，缺少的部分在各问题下说明。",
         "incomplete": "## 缺少的部分",
         "no_result": "JSON 结果中未填（没有找到明确的出处）：{names}。",
@@ -112,7 +117,11 @@ def compose(
     for number, question in enumerate(questions, 1):
         parts.append(f"## {number}. {_plain(shortened(question, 300))}")
         places, missed = by_question[number]
-        parts.append(_answer(places, missed, _failure(number, results), words, share))
+        if scope.unclear:
+            parts.append(_unclear(scope, words))
+        else:
+            failure = _failure(number, results)
+            parts.append(_answer(places, missed, failure, words, share))
         mark = "x" if places else " "
         draft.plan.append(f"- [{mark}] {shortened(question, 160)}")
         draft.facts += [
@@ -151,6 +160,14 @@ def _on_scope(scope: Scope, words: dict[str, str]) -> list[str]:
         if items:
             said.append(words[name].format(items=", ".join(items)))
     return said
+
+
+def _unclear(scope: Scope, words: dict[str, str]) -> str:
+    """Return why no question was looked up: a constraint that may not be broken."""
+    return "\n\n".join(
+        words["unclear"].format(constraint=_plain(shortened(text, 160)), path=path)
+        for text, path in scope.unclear
+    )
 
 
 def _by_question(

@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from orchestrator.models.offline.constraints import read_constraint
 from orchestrator.models.offline.reading import paths_in
 
 __all__ = ["Scope", "scope_of"]
-
-_LEAVE_OUT = re.compile(
-    r"\b(?:do not|don't|never|leave out|leave\b.*\bunopened|exclude|skip|ignore|"
-    r"without|except|stay (?:out|away)|keep (?:out|away)|avoid|not in)\b"
-    r"|不要|不得|禁止|请勿|勿|别[看读用打进]|避开|排除|忽略|除了",
-    re.IGNORECASE,
-)
-_LOOK_ONLY = re.compile(
-    r"\b(?:only|solely|exclusively|nothing but|confined to|"
-    r"limited to|keep to|stick to)\b"
-    r"|只[在看用读查能使]|仅[在限看用读查使]|限于",
-    re.IGNORECASE,
-)
-# Nothing is ever written, so that these hold by themselves.
-_WRITES = re.compile(
-    r"\b(?:chang|modif|edit|writ|delet|creat|mov|renam|overwrit|commit)\w*\b"
-    r"|修改|更改|改动|写入|删除|创建|移动",
-    re.IGNORECASE,
-)
-_NEGATED = re.compile(r"\b(?:not|don't|never|nothing|no|without)\b|[不勿别]|禁止", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +19,14 @@ class Scope:
         include: keep to these; empty: everything.
         exclude: leave these out.
         unapplied: constraints of which nothing could be made.
+        unclear: constraints that name a path and cannot be told, each with the path;
+            nothing may be searched then.
     """
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     unapplied: tuple[str, ...] = ()
+    unclear: tuple[tuple[str, str], ...] = ()
 
     def allows(self, path: str) -> bool:
         """Return whether a file may be looked at."""
@@ -85,46 +68,26 @@ def scope_of(
     include: list[str] = []
     exclude: list[str] = []
     unapplied: list[str] = []
+    unclear: list[tuple[str, str]] = []
     for constraint in constraints:
-        before = len(include) + len(exclude)
-        # A clause each: "only in src/, not in src/old/" says both.
-        for clause in re.split(r"[;；,，。]|\.\s|\bbut\b", constraint):
-            if _WRITES.search(clause):
-                continue
-            if _LEAVE_OUT.search(clause):
-                exclude += _named(clause, listed)
-            elif _LOOK_ONLY.search(clause) or _LOOK_ONLY.search(constraint):
-                include += _named(clause, listed)
-        is_held = _WRITES.search(constraint) and _NEGATED.search(constraint)
-        if len(include) + len(exclude) == before and not is_held:
+        said = read_constraint(constraint, listed)
+        if include and said.include and set(said.include) != set(include):
+            # Each alone leaves out what the other keeps to.
+            said.unclear = said.include[0]
+        if said.unclear:
+            unclear.append((constraint, said.unclear))
+            continue
+        include += said.include
+        exclude += said.exclude
+        if not (said.include or said.exclude or said.is_held):
             unapplied.append(constraint)
     if not include:
         include = _there([p for p in paths_in(questions) if "/" in p], listed)
-    return Scope(_once(include), _once(exclude), tuple(unapplied))
+    return Scope(_once(include), _once(exclude), tuple(unapplied), tuple(unclear))
 
 
 def _once(paths: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(paths))
-
-
-def _named(clause: str, listed: Sequence[str]) -> list[str]:
-    """Return what a clause clearly names of what is there."""
-    found = _there(paths_in([clause]), listed)
-    for name in listed:
-        bare = re.escape(name.rstrip("/"))
-        kind = r"(?:sub)?folders?|director(?:y|ies)|dir|files?"
-        clear = (
-            rf"(?:\b(?:in|under|from|out of|within|below|inside|to|{kind})\s+"
-            rf"(?:the\s+)?|[\"“‘「`])['\"“‘「`]?{bare}(?!\w|[/.]\w)"
-            rf"|(?<![\w/.]){bare}['\"”’」`]?\s+(?:{kind})\b"
-        )
-        if not name.isascii():
-            clear += rf"|{bare}"
-        else:
-            clear += rf"|(?<![\w/.]){bare}\s*(?:目录|文件夹|文件|里|中|下)"
-        if re.search(clear, clause, re.IGNORECASE):
-            found.append(name)
-    return found
 
 
 def _there(paths: Sequence[str], listed: Sequence[str]) -> list[str]:
