@@ -295,6 +295,25 @@ async def test_the_last_call_finishes_with_what_is_there() -> None:
     assert "docs/lease.md:12-13" in call["input"]["report"]
 
 
+async def test_after_a_raised_limit_it_goes_on_with_the_work() -> None:
+    conversation = Conversation(task(*QUESTIONS), TOOLS)
+    first = (await conversation.turn()).content
+    said = "A limit is reached, and this is your last answer. Call `finish` now."
+    conversation.answer(
+        [(LISTING, False), *[("Noted.", False)] * 2][: len(first)], said
+    )
+    [stopped] = (await conversation.turn()).content
+    raised = "Not taken yet: the limit that stopped you has been raised. Go on"
+    conversation.answer([(raised, True)])
+
+    [again] = (await conversation.turn()).content
+    conversation.answer([(came_back(A1), False)])
+    last = (await conversation.turn()).content[-1]
+
+    assert (stopped["name"], again["name"]) == ("finish", "delegate")
+    assert "docs/lease.md:12-13" in last["input"]["report"]
+
+
 async def test_without_subagents_it_looks_itself() -> None:
     conversation = Conversation(
         task(*QUESTIONS), tuple(name for name in TOOLS if name != "delegate")

@@ -39,6 +39,7 @@ MAX_PER_BRIEF = 20
 MAX_ROUNDS = 3
 _SUBAGENTS = re.compile(r"\b(\d+) subagents?\b")
 _PROFILE = re.compile(r"^- `([^`\n]+)`:", re.MULTILINE)
+_RAISED = re.compile(r"Not taken yet\b")
 _MAX_TOKENS = re.compile(r"\bat most (\d+) tokens\b")
 
 Step = tuple[str, dict[str, Any]]
@@ -67,7 +68,10 @@ def lead(conversation: Conversation) -> list[Step]:
     """Return the calls of the lead's next turn."""
     task = _Task(conversation)
     finished = conversation.named("finish")
-    if finished and finished[-1].answered and finished[-1].is_error:
+    # A limit that stopped it was raised since: the work goes on where it was.
+    goes_on = bool(finished) and bool(_RAISED.match(finished[-1].result))
+    finished = tuple(each for each in finished if not _RAISED.match(each.result))
+    if not goes_on and finished and finished[-1].answered and finished[-1].is_error:
         return [("finish", _mended_finish(finished))]
     calls = conversation.named("delegate")
     if "delegate" not in conversation.tools:
