@@ -257,6 +257,46 @@ async def test_the_opening_note_says_what_became_of_the_constraints() -> None:
     assert "These hold for all" not in head
 
 
+async def test_files_that_were_not_searched_are_named_and_told_where_it_matters() -> (
+    None
+):
+    gap = "2 PDF/DOCX files were not searched: it is encrypted: `a.pdf`, `b.pdf`"
+    searched = Conversation(
+        "# Objective\n\nWho owns the yacht?", ("submit_findings", *LOOKING)
+    )
+    calls = (await searched.turn()).content
+    searched.answer([(f"No match.\n[{gap}]", False)] * len(calls))
+    [hand_in] = (await searched.turn()).content
+    first, missed = hand_in["input"]["failed_attempts"]
+    tried = "\n".join(f"- {each['tried']}: {each['why']}" for each in (first, missed))
+
+    report = await report_of(ITEM.format("Five years."), tried)
+
+    assert first["why"] == gap
+    head, found, missing = report.split("\n## ")
+    assert "> Not searched: 2 PDF/DOCX files: it is encrypted: `a.pdf`" in head
+    assert head.count("Not searched") == 1
+    assert "Not searched" not in found
+    assert missing.rstrip().endswith("Not searched: 2 PDF/DOCX files.")
+
+
+async def test_a_damaged_file_that_was_read_is_told() -> None:
+    page = "b.pdf: all 1 lines (text of a PDF, which is damaged and may lack parts (x))"
+    searched = Conversation(
+        "# Objective\n\nHow long is the lease?", ("submit_findings", *LOOKING)
+    )
+    calls = (await searched.turn()).content
+    searched.answer([("b.pdf:1", False)] * len(calls))
+    await searched.turn()
+    searched.answer([(f"{page}\n1\tThe lease runs for five years.", False)])
+
+    [hand_in] = (await searched.turn()).content
+
+    [gap] = hand_in["input"]["failed_attempts"]
+    assert gap["why"] == "`b.pdf` is damaged and may lack parts"
+    assert hand_in["input"]["status"] == "complete"
+
+
 @pytest.mark.parametrize(
     "text",
     ["return header_line[:100]", "rows[1:3] + names[0]", "see [the docs](a/b.md)"],

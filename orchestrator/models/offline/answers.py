@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from orchestrator.models.offline.gaps import TRIED
+
 __all__ = [
     "AgentResult",
     "Missed",
@@ -62,6 +64,8 @@ class AgentResult:
     """What it could not find, and why."""
     questions: list[int] = field(default_factory=list)
     """Numbers of the questions that its brief asked."""
+    gaps: list[str] = field(default_factory=list)
+    """What its tools could not look at."""
 
     @property
     def has_failed(self) -> bool:
@@ -133,6 +137,8 @@ def _take(result: AgentResult, line: str) -> None:
         number, is_bad = int(item.group(2)), bool(item.group(3))
         result.places.append(Place(claim, result.agent, number, unsupported=is_bad))
         return
+    if line.startswith(f"- {TRIED}: "):
+        result.gaps.append(line[len(TRIED) + 4 :])
     tried = _TRIED.match(line)
     if tried:
         result.missed.append(Missed(*tried.groups()))

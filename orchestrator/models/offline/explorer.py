@@ -8,6 +8,7 @@ from typing import Any
 
 from orchestrator.models.offline import phrases
 from orchestrator.models.offline.answers import AgentResult, Missed, Place
+from orchestrator.models.offline.gaps import gaps_in
 from orchestrator.models.offline.handing_in import (
     Answer,
     findings_of,
@@ -59,8 +60,9 @@ def explore(conversation: Conversation) -> list[Step]:
             return steps
     pages = pages_read(conversation)
     answers = _answers(conversation, _parts(texts), pages)
+    gaps = gaps_in(conversation)
     looked = any(call.answered and not call.is_error for call in conversation.calls)
-    return [(HAND_IN, findings_of(answers, pages, looked=looked))]
+    return [(HAND_IN, findings_of(answers, pages, looked=looked, gaps=gaps))]
 
 
 def look(
@@ -90,6 +92,7 @@ def alone(
     pages = [page for page in pages_read(conversation) if scope.allows(page.path)]
     for number, text in enumerate(texts, 1):
         result = AgentResult("lead", text, "complete", questions=[number])
+        result.gaps = gaps_in(conversation)
         for answer in _answers(conversation, _parts([text]), pages):
             result.places += [
                 Place(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from orchestrator.models.offline import phrases
+from orchestrator.models.offline.gaps import TRIED
 from orchestrator.models.offline.passages import Page
 from orchestrator.models.offline.ranking import (
     SPECIFIC,
@@ -47,7 +48,11 @@ class Answer:
 
 
 def findings_of(
-    answers: Sequence[Answer], pages: Sequence[Page], *, looked: bool
+    answers: Sequence[Answer],
+    pages: Sequence[Page],
+    *,
+    looked: bool,
+    gaps: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return the findings.
 
@@ -55,6 +60,7 @@ def findings_of(
         answers: in order of the questions.
         pages: what was read.
         looked: some call brought something back.
+        gaps: what the tools could not look at.
     """
     is_long = len(answers) >= MANY
     items: list[dict[str, Any]] = []
@@ -75,7 +81,10 @@ def findings_of(
         "summary": summary,
         "items": items,
         "open_questions": [answer.question.text for answer in open_ones],
-        "failed_attempts": [_missed(answer, pages, looked) for answer in open_ones],
+        "failed_attempts": [
+            *({"tried": TRIED, "why": gap} for gap in gaps),
+            *(_missed(answer, pages, looked) for answer in open_ones),
+        ],
     }
 
 

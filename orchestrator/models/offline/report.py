@@ -9,6 +9,7 @@ from typing import Any
 
 from orchestrator.evidence import citations
 from orchestrator.models.offline.answers import AgentResult, Missed, Place
+from orchestrator.models.offline.gaps import briefly, merged, said_as_gap
 from orchestrator.models.offline.phrases import UNSEARCHED, UNTRIED, shortened
 from orchestrator.models.offline.ranking import Question
 from orchestrator.models.offline.result import fill, schema_in
@@ -49,6 +50,8 @@ _WORDS = {
         "unapplied": "> Constraints that could not be applied: {items}.",
         "left_out": "> Left out, as a constraint asks: {items}.",
         "kept_to": "> Looked only in: {items}.",
+        "gaps": "> Not searched: {items}.",
+        "gap": " Not searched: {items}.",
         "unsupported": "(its quote was not found again, so no place is cited)",
         "failed": "Not answered: {agent} failed ({why}).",
         "refused": "Not answered: no subagent worked on it.",
@@ -74,6 +77,8 @@ _WORDS = {
         "unapplied": "> 未能执行的约束：{items}。",
         "left_out": "> 按约束未查看：{items}。",
         "kept_to": "> 只查看了：{items}。",
+        "gaps": "> 未搜索（not searched）：{items}。",
+        "gap": "未搜索：{items}。",
         "unsupported": "（引文未能再次找到，故不注明出处）",
         "failed": "未能回答:{agent} 失败（{why}）。",
         "refused": "未能回答：没有子代理处理此问题。",
@@ -110,7 +115,10 @@ def compose(
     words = _WORDS[is_han(objective)]
     by_question = _by_question(questions, results)
     draft = Draft("")
-    parts = [words["title"], "\n>\n".join([words["made"], *_on_scope(scope, words)])]
+    gaps = merged(gap for result in results for gap in result.gaps)
+    notes = [words["made"], *_on_scope(scope, words)]
+    notes += [_gaps("gaps", gaps, words)] if gaps else []
+    parts = [words["title"], "\n>\n".join(notes)]
     if cut_short:
         parts.append(words["cut"])
     share = int(max_tokens * CHARS_PER_TOKEN / max(len(questions), 1))
@@ -121,7 +129,11 @@ def compose(
             parts.append(_unclear(scope, words))
         else:
             failure = _failure(number, results)
-            parts.append(_answer(places, missed, failure, words, share))
+            parts.append(
+                _answer(
+                    places, missed, failure, _said_for(number, results, words), share
+                )
+            )
         mark = "x" if places else " "
         draft.plan.append(f"- [{mark}] {shortened(question, 160)}")
         draft.facts += [
@@ -160,6 +172,23 @@ def _on_scope(scope: Scope, words: dict[str, str]) -> list[str]:
         if items:
             said.append(words[name].format(items=", ".join(items)))
     return said
+
+
+def _gaps(name: str, gaps: Sequence[str], words: dict[str, str]) -> str:
+    items = "; ".join(_plain(said_as_gap(gap)).rstrip(".") for gap in gaps)
+    return words[name].format(items=items)
+
+
+def _said_for(
+    number: int, results: Sequence[AgentResult], words: dict[str, str]
+) -> dict[str, str]:
+    """Return the words for a question: where nothing was found, what was not searched.
+
+    Reasons and names stand in the opening note.
+    """
+    mine = [r for r in results if number in r.questions or not r.questions]
+    gaps = merged(briefly(gap) for result in mine for gap in result.gaps)
+    return {**words, "gap": _gaps("gap", gaps, words) if gaps else ""}
 
 
 def _unclear(scope: Scope, words: dict[str, str]) -> str:
@@ -237,7 +266,7 @@ def _answer(
     if not places and not missed:
         if failure:
             return words["refused"] if failure == "-" else failure
-        return words["none"]
+        return words["none"] + words["gap"]
     room = max(share // max(len(places), 1) - 80, 80)
     lines = [
         f"- {_plain(shortened(place.claim, room))} "
@@ -260,7 +289,7 @@ def _missed(missed: Missed, words: dict[str, str], *, is_whole: bool) -> str:
     none = words["none"] if is_whole else words["none_for"].format(part=part)
     terms = _plain(shortened(missed.terms, 160))
     why = _plain(shortened(missed.why, 240))
-    return none + words["tried"].format(terms=terms, why=why)
+    return none + words["tried"].format(terms=terms, why=why) + words["gap"]
 
 
 def _failure(number: int, results: Sequence[AgentResult]) -> str:
