@@ -257,16 +257,33 @@ async def test_refused_briefs_are_said_in_two_other_ways_and_then_looked_up() ->
     assert "Nothing was found" in last["input"]["report"].split("## 2.")[1]
 
 
-async def test_a_brief_that_was_refused_for_its_scope_is_given_without_it() -> None:
+async def test_a_constraint_is_not_dropped_where_its_place_is_refused() -> None:
     conversation, _ = await until_delegation(
         task(*QUESTIONS, constraints=("Look only in docs/, not in secrets/.",))
     )
     conversation.answer([(refused(0, "`scope.include`: `docs/` is not there"), True)])
 
+    last = (await conversation.turn()).content[-1]
+
+    assert last["name"] == "finish"
+    report = last["input"]["report"]
+    assert report.count("Not answered: the constraints keep to a place that") == 2
+    assert "`docs/` is not there" in report
+    assert "Looked only in" not in report
+
+
+async def test_a_brief_refused_for_a_place_its_question_names_is_given_without_it() -> (
+    None
+):
+    conversation, given = await until_delegation(
+        task("What does docs/lost.md say of the lease?")
+    )
+    conversation.answer([(refused(0, "`scope.include`: it is not there"), True)])
+
     [again] = (await conversation.turn()).content[0]["input"]["briefs"]
 
-    assert again["questions"] == [QUESTIONS[0]]
-    assert again["scope"] == {"exclude": ["secrets/"]}
+    assert given["briefs"][0]["scope"] == {"include": ["docs/lost.md"]}
+    assert "scope" not in again
 
 
 async def test_a_wrong_citation_that_is_sent_back_is_taken_out() -> None:

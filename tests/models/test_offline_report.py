@@ -141,6 +141,10 @@ def test_constraints_that_name_what_is_there_are_applied(
         ("Use nothing outside docs/", ("docs/",), ()),
         ("除了 docs/ 以外都不要看", ("docs/",), ()),
         ("别打开 home", (), ("home/",)),
+        ("Look in docs/ only.", ("docs/",), ()),
+        ("Exclude home/ from the search.", (), ("home/",)),
+        ("For the first question, look only in docs/.", (), ()),
+        ("Never open or change home/.", (), ("home/",)),
         ("Leave home/ unopened.", (), ("home/",)),
         ("Do not change docs/ and leave out home/.", (), ("home/",)),
         ("Look only in docs/, not in home/.", ("docs/",), ("home/",)),
@@ -201,6 +205,7 @@ async def test_nothing_is_searched_under_a_constraint_that_is_unclear(
         ("Stay out of the cellar folder.", False),
         ("Make yourself at home; do not hurry.", False),
         ("Do not change any file in docs.", True),
+        ("Do not edit anything outside docs/.", True),
         ("不要修改任何文件。", True),
     ],
 )

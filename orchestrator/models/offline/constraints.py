@@ -29,10 +29,11 @@ _TAIL = (
     r"文件夹|目录|文件|内容|里面|里|中|下|内|的|任何|所有))*"
 )
 _OBJECT = rf"\s*{_LIST}{_TAIL}"
-_VERB = (
+_READ = (
     r"(?:open|read|use|search|look|touch|access|consult|cite|quote|enter|view|visit|go|"
-    r"include|consider|chang\w*|edit|modify|write|delete)\b"
+    r"include|consider)"
 )
+_VERB = rf"(?:{_READ}|change|edit|modify|write|delete)\b"
 _DO = rf"{_VERB}(?:\s*(?:,|\band\b|\bor\b|\bnor\b|/)\s*{_VERB})*"
 _NOT = (
     r"(?:you\s+)?(?:do not|don['’]t|never|must not|mustn['’]t|may not|should not|"
@@ -56,7 +57,7 @@ def _form(*forms: str) -> re.Pattern[str]:
 
 _OUT = _form(
     rf"{_NOT}\s+{_DO}{_OBJECT}",
-    rf"{_LEAVE}\b{_OBJECT}",
+    rf"{_LEAVE}\b{_OBJECT}(?:\s+from (?:the|your) (?:search|report|answers?))?",
     rf"leave\b{_OBJECT}\s+(?:out|unopened|unread|closed|alone|aside)",
     rf"{_OBJECT}\s+(?:is|are) off[- ]limits",
     rf"{_HAN_NOT}{_HAN_DO}(?:{_AND}{_HAN_DO})*{_OBJECT}",
@@ -64,19 +65,20 @@ _OUT = _form(
 )
 _NOR = _form(rf"(?:not|never) (?=in|under|from|inside|within){_OBJECT}")
 _KEEP = _form(
-    rf"{_VERB}\s+(?:only|solely|exclusively)\b{_OBJECT}",
-    rf"(?:only|solely|exclusively)\s+{_VERB}{_OBJECT}",
+    rf"{_READ}\s+(?:only|solely|exclusively)\b{_OBJECT}",
+    rf"(?:only|solely|exclusively)\s+{_READ}{_OBJECT}",
     rf"only (?=in|under|from|inside|within){_OBJECT}",
+    rf"(?:{_READ}|answer|work|stay)\s+{_OBJECT} only",
     rf"only\b{_OBJECT}\s+(?:may|can|should|must) be "
     r"(?:read|used|opened|searched|cited)",
     r"(?:keep|stick|(?:confine|limit|restrict) (?:yourself|the search|your search)) "
     rf"to\b{_OBJECT}",
     rf"(?:stay|keep|remain) (?:within|inside|in)\b{_OBJECT}",
-    rf"(?:{_LEAVE}|{_NOT}\s+{_DO}) "
+    rf"(?:{_LEAVE}|{_NOT}\s+{_READ}) "
     r"(?:(?:at|in) )?(?:everything|anything|all(?: files)?)(?: else)? "
     rf"{_BUT}\b{_OBJECT}",
-    rf"{_VERB} (?:(?:at|in) )?nothing {_BUT}\b{_OBJECT}",
-    rf"{_NOT}\s+{_DO} outside(?: of)?\b{_OBJECT}",
+    rf"{_READ} (?:(?:at|in) )?nothing {_BUT}\b{_OBJECT}",
+    rf"{_NOT}\s+{_READ} outside(?: of)?\b{_OBJECT}",
     rf"(?:只|仅|只能|仅能|只可|只许|仅限)在?{_HAN_DO}?{_OBJECT}{_HAN_DO}?",
     rf"(?:限于|仅限于){_OBJECT}",
     rf"除了?{_OBJECT}\s*(?:以外|之外|外)?\s*[,，]?\s*(?:其他|其它|别的|什么)?的?"
@@ -92,7 +94,8 @@ _SENTENCE = re.compile(r"[;；。!！]|\.(?=\s|$)")
 _CLAUSE = re.compile(rf"[,，:：]|\s(?:and|but) {_VERBS_AHEAD}", re.IGNORECASE)
 _DOUBT = re.compile(
     r"\b(?:except\w*|but|however|though|although|other than|apart from|outside|unless|"
-    r"if|when|until|save for|instead|rather)\b|off[- ]limits|除|以外|之外|如果|若|但",
+    r"if|when|until|save for|instead|rather|questions?|first|normally|usually|"
+    r"preferably)\b|off[- ]limits|除|以外|之外|如果|若|但|问题|通常|首先",
     re.IGNORECASE,
 )
 _NEGATED = re.compile(
@@ -114,6 +117,7 @@ _LOOKS = re.compile(
     r"cite|quote|include|consult|consider)\b|[看读用搜查只仅]|打开|跳过|排除|忽略|避开",
     re.IGNORECASE,
 )
+_ONLY = re.compile(r"\bonly\b|[只仅]", re.IGNORECASE)
 _HAN = re.compile(r"[\u3400-\u9fff]")
 
 
@@ -188,9 +192,10 @@ def _kind_of(clause: str, before: list[str] | None, said: Said) -> list[str] | N
 
 
 def _is_held(clause: str) -> bool:
-    return bool(
-        _WRITES.search(clause) and _NEGATED.search(clause) and not _LOOKS.search(clause)
-    )
+    """Return whether a clause is about writing alone."""
+    rest = _ONLY.sub("", clause)
+    is_bound = rest != clause or _NEGATED.search(clause)
+    return bool(is_bound and _WRITES.search(clause) and not _LOOKS.search(rest))
 
 
 def _marked(text: str, listed: Sequence[str]) -> tuple[str, list[str], str]:

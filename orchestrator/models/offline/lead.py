@@ -78,6 +78,7 @@ def lead(conversation: Conversation) -> list[Step]:
         return _by_itself(conversation, task)
     scope = scope_of(task.constraints, (), conversation.listed)
     rounds = _rounds(task, calls)
+    scope = _if_refused(scope, rounds)
     if not conversation.must_end:
         steps = _before_results(conversation, task, rounds, scope)
         if steps:
@@ -87,7 +88,7 @@ def lead(conversation: Conversation) -> list[Step]:
     given = {number for group in _groups(task) for number in group}
     left = [number for group in rounds[-1].groups for number in group]
     left += [n for n in range(1, len(task.questions) + 1) if n not in given]
-    if left and calls and not scope.unclear and "grep" in conversation.tools:
+    if left and calls and not scope.is_closed and "grep" in conversation.tools:
         texts = [task.questions[number - 1] for number in left]
         steps = look(conversation, texts, scope)
         if steps and not conversation.must_end:
@@ -109,7 +110,7 @@ def _before_results(
     """Return the look around or the next `delegate`, or nothing where all is out."""
     is_first = len(rounds) == 1
     steps = _first_steps(conversation, task) if is_first else []
-    if steps or scope.unclear:
+    if steps or scope.is_closed:
         return steps
     if is_first or (rounds[-1].groups and len(rounds) <= MAX_ROUNDS):
         return [_delegate(task, rounds, scope, conversation.listed)]
@@ -176,8 +177,6 @@ def _delegate(
         words for each in rounds for refusal in each.refused for words in refusal.quoted
     ]
     problems = [text for each in rounds for r in each.refused for text in r.problems]
-    if any("`scope.include`" in text for text in problems):
-        scope = replace(scope, include=())
     briefs: list[dict[str, Any]] = []
     for group in last.groups:
         asked = [task.questions[number - 1] for number in group]
@@ -194,6 +193,13 @@ def _delegate(
             brief["title"] = f"{brief['title']} ({number})"
         marks.add(phrases.mark(brief["title"]))
     return ("delegate", {"briefs": briefs, "wait": "all"})
+
+
+def _if_refused(scope: Scope, rounds: Sequence[_Round]) -> Scope:
+    """Return `scope`, closed where the places that constraints keep to were refused."""
+    problems = [text for each in rounds for r in each.refused for text in r.problems]
+    about = [text for text in problems if "`scope.include`" in text]
+    return replace(scope, refused=about[0]) if about and scope.include else scope
 
 
 def _said_again(question: str, quoted: Sequence[str], *, plainly: bool) -> str:

@@ -58,6 +58,8 @@ _WORDS = {
         "unclear": "Not answered: the constraint “{constraint}” names `{path}`, and "
         "the offline model cannot tell what it asks; reword it as “Leave out "
         "`{path}`.” or “Look only in `{path}`.”",
+        "closed": "Not answered: the constraints keep to a place that cannot be "
+        "searched ({why}).",
         "cut": "The run reached a limit before all was done; what is missing is said "
         "under each question.",
         "incomplete": "## What is missing",
@@ -84,6 +86,7 @@ _WORDS = {
         "refused": "未能回答：没有子代理处理此问题。",
         "unclear": "未能回答（Not answered）：约束“{constraint}”提到 `{path}`，"
         "离线模型无法确定其要求；请改写为“不要看 `{path}`。”或“只看 `{path}`。”",
+        "closed": "未能回答（Not answered）：约束限定的位置无法搜索（{why}）。",
         "cut": "运行在完成之前达到上限，缺少的部分在各问题下说明。",
         "incomplete": "## 缺少的部分",
         "no_result": "JSON 结果中未填（没有找到明确的出处）：{names}。",
@@ -125,7 +128,7 @@ def compose(
     for number, question in enumerate(questions, 1):
         parts.append(f"## {number}. {_plain(shortened(question, 300))}")
         places, missed = by_question[number]
-        if scope.unclear:
+        if scope.is_closed and not places:
             parts.append(_unclear(scope, words))
         else:
             failure = _failure(number, results)
@@ -164,9 +167,10 @@ def compose(
 def _on_scope(scope: Scope, words: dict[str, str]) -> list[str]:
     """Return what the opening note says about constraints."""
     said: list[str] = []
+    kept_to = () if scope.is_closed else scope.include
     for name, items in (
         ("left_out", [f"`{path}`" for path in scope.exclude]),
-        ("kept_to", [f"`{path}`" for path in scope.include]),
+        ("kept_to", [f"`{path}`" for path in kept_to]),
         ("unapplied", [f"“{_plain(shortened(c, 160))}”" for c in scope.unapplied]),
     ):
         if items:
@@ -193,6 +197,8 @@ def _said_for(
 
 def _unclear(scope: Scope, words: dict[str, str]) -> str:
     """Return why no question was looked up: a constraint that may not be broken."""
+    if scope.refused:
+        return words["closed"].format(why=_plain(shortened(scope.refused, 300)))
     return "\n\n".join(
         words["unclear"].format(constraint=_plain(shortened(text, 160)), path=path)
         for text, path in scope.unclear

@@ -21,12 +21,19 @@ class Scope:
         unapplied: constraints of which nothing could be made.
         unclear: constraints that name a path and cannot be told, each with the path;
             nothing may be searched then.
+        refused: why the places to keep to cannot be searched, or "".
     """
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     unapplied: tuple[str, ...] = ()
     unclear: tuple[tuple[str, str], ...] = ()
+    refused: str = ""
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing may be searched, lest a constraint be broken."""
+        return bool(self.unclear or self.refused)
 
     def allows(self, path: str) -> bool:
         """Return whether a file may be looked at."""
