@@ -268,11 +268,18 @@ def _limit(data: Data) -> str:
     return f"limit `{name}` reached: {used} of {allowed}"
 
 
+def _controlled(data: Data) -> str:
+    whom = one_line(data.get("to")) or "the run"
+    return f"a person asked to {one_line(data.get('action'))} {whom}"
+
+
 _SENTENCES: dict[str, Callable[[Data], str]] = {
     "run.started": _run_started,
     "run.resumed": lambda data: (
         f"run goes on after event {one_line(data.get('after'))}"
     ),
+    "run.asked": lambda data: f"asked: {one_line(data.get('question'))}",
+    "control.received": _controlled,
     "run.ended": _run_ended,
     "agent.started": _agent_started,
     "agent.ended": _agent_ended,
@@ -282,6 +289,9 @@ _SENTENCES: dict[str, Callable[[Data], str]] = {
     "model.failed": _model_failed,
     "tool.started": _tool_started,
     "tool.ended": _tool_ended,
+    "thinking.dropped": lambda data: (
+        f"thinking is left out from here on back: {one_line(data.get('why'))}"
+    ),
     "text.added": lambda data: (
         f"is told ({one_line(data.get('reason'))}): {one_line(data.get('text'))}"
     ),

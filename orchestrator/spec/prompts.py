@@ -32,6 +32,8 @@ PROMPTS: dict[str, frozenset[str]] = {
         "nudge_empty": "",
         "last_call": "limit tool",
         "continue": "",
+        "question": "question tool",
+        "go_on": "missing limits tool",
         "delegate_reminder": "",
         "repeat_warning": "",
         "sections/constraints": "items",

@@ -38,7 +38,7 @@ def sample(hint: Any, text: str) -> Any:
 
 
 def samples(kind: type, text: str = SCALARS[str]) -> dict[str, Any]:
-    hints = get_type_hints(kind, vars(events))
+    hints = get_type_hints(kind)
     return {each.name: sample(hints[each.name], text) for each in fields(kind)}
 
 

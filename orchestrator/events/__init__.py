@@ -1,0 +1,100 @@
+"""The events of a run, one frozen class per kind: what the log holds.
+
+Changes are only additive: a field may be added with a default, never renamed,
+removed or given another meaning. Unknown kinds and unknown fields survive reading
+and rewriting, since a reader keeps `Event.data` as it came.
+
+Writing gives a class (`log.append(ModelAnswered(...), agent="a1")`); reading gives an
+`Event`, and `parse(event, ModelAnswered)` where the fields are wanted. Plain
+dataclasses on purpose: the reading commands load them in milliseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TypeVar
+
+from orchestrator.events.base import SCHEMA_VERSION, Event, Payload
+from orchestrator.events.of_agent import (
+    AgentEnded,
+    AgentStarted,
+    FileSeen,
+    ModelAnswered,
+    ModelFailed,
+    ModelRequested,
+    ModelRetried,
+    NotesUpdated,
+    TextAdded,
+    ThinkingDropped,
+    ToolEnded,
+    ToolStarted,
+)
+from orchestrator.events.of_delegation import (
+    BriefRefused,
+    FindingsSubmitted,
+    SubagentAccepted,
+    SubagentEnded,
+)
+from orchestrator.events.of_run import (
+    ControlReceived,
+    LimitReachedEvent,
+    ReportSubmitted,
+    RunAsked,
+    RunEnded,
+    RunResumed,
+    RunStarted,
+)
+
+__all__ = [
+    "KINDS",
+    "SCHEMA_VERSION",
+    "AgentEnded",
+    "AgentStarted",
+    "BriefRefused",
+    "ControlReceived",
+    "Event",
+    "FileSeen",
+    "FindingsSubmitted",
+    "LimitReachedEvent",
+    "ModelAnswered",
+    "ModelFailed",
+    "ModelRequested",
+    "ModelRetried",
+    "NotesUpdated",
+    "Payload",
+    "ReportSubmitted",
+    "RunAsked",
+    "RunEnded",
+    "RunResumed",
+    "RunStarted",
+    "SubagentAccepted",
+    "SubagentEnded",
+    "TextAdded",
+    "ThinkingDropped",
+    "ToolEnded",
+    "ToolStarted",
+    "parse",
+]
+
+P = TypeVar("P", bound=Payload)
+
+KINDS: dict[str, type[Payload]] = {
+    kind.KIND: kind
+    for kind in (
+        RunStarted, RunResumed, RunEnded, RunAsked, ControlReceived, AgentStarted,
+        AgentEnded, ModelRequested, ModelAnswered, ModelRetried, ModelFailed,
+        ToolStarted, ToolEnded, TextAdded, ThinkingDropped, BriefRefused,
+        SubagentAccepted, SubagentEnded, FindingsSubmitted, ReportSubmitted,
+        NotesUpdated, LimitReachedEvent,
+    )
+}  # fmt: skip
+
+
+def parse(event: Event, kind: type[P]) -> P:
+    """Return the data of `event` as `kind`; fields it does not know are left out.
+
+    Raises:
+        TypeError: a field without a default is missing.
+    """
+    known = {each.name for each in fields(kind)}
+    return kind(**{name: value for name, value in event.data.items() if name in known})

@@ -1,0 +1,47 @@
+"""What all kinds of events have in common, and one line of the log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+__all__ = ["SCHEMA_VERSION", "Event", "Payload"]
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of the log.
+
+    Attributes:
+        seq: 1, 2, 3 …; the order in which things happened.
+        at: time of day in UTC, RFC 3339 with milliseconds.
+        run: the run's id.
+        agent: `lead`, `a1`, … or "" for the run itself.
+        kind: `noun.verb`.
+        cause: `seq` of the event that led to this one, or 0.
+        data: the fields of the kind's class, as they were written.
+        v: version of the schema.
+    """
+
+    seq: int
+    at: str
+    run: str
+    agent: str
+    kind: str
+    cause: int
+    data: dict[str, Any]
+    v: int = SCHEMA_VERSION
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields by name, in the order of the log; `data` is shared."""
+        names = ("v", "seq", "at", "run", "agent", "kind", "cause", "data")
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """Base of all kinds."""
+
+    KIND: ClassVar[str] = ""

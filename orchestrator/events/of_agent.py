@@ -1,0 +1,203 @@
+"""Kinds that tell of one agent: its start, its model calls, its tools, its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from orchestrator.events.base import Payload
+from orchestrator.messages import Block
+
+__all__ = [
+    "AgentEnded",
+    "AgentStarted",
+    "FileSeen",
+    "ModelAnswered",
+    "ModelFailed",
+    "ModelRequested",
+    "ModelRetried",
+    "NotesUpdated",
+    "TextAdded",
+    "ThinkingDropped",
+    "ToolEnded",
+    "ToolStarted",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStarted(Payload):
+    """An agent has its fresh context: everything it is sent first, verbatim."""
+
+    KIND: ClassVar[str] = "agent.started"
+    role: str
+    """`lead` or `subagent`."""
+    profile: str
+    title: str
+    model: str
+    parent: str
+    system: list[Block]
+    tools: list[dict[str, Any]]
+    first: list[Block]
+    """Blocks of the first user message."""
+    settings: dict[str, Any]
+    """`max_output_tokens`, `call_s`, `silence_s`, and further fields as `request`."""
+    limits: dict[str, Any]
+    allowed: list[str]
+    """Tools it may call; the definitions in `tools` may hold more."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentEnded(Payload):
+    """An agent's loop is over."""
+
+    KIND: ClassVar[str] = "agent.ended"
+    outcome: str
+    """`submitted`, `unvalidated`, `limit`, `failed`, `cancelled`."""
+    reason: str
+    turns: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequested(Payload):
+    """Intent: a request is about to leave."""
+
+    KIND: ClassVar[str] = "model.requested"
+    turn: int
+    sha256: str
+    bytes: int
+    max_output_tokens: int
+    estimated_tokens: int
+    """Input tokens, estimated."""
+    reserved_usd: float | None
+    composition: dict[str, int] = field(default_factory=dict)
+    """Estimated tokens by layer: prompt, tools, task, results, assistant, text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswered(Payload):
+    """Outcome: a whole reply. `kept` false: it does not enter the transcript."""
+
+    KIND: ClassVar[str] = "model.answered"
+    turn: int
+    content: list[Block]
+    stop_reason: str | None
+    usage: dict[str, Any]
+    """As `models.base.Usage`."""
+    usd: float | None
+    message_id: str
+    model: str
+    seconds: float
+    first_token_s: float | None
+    kept: bool = True
+    cut_calls: list[str] = field(default_factory=list)
+    broken_calls: dict[str, str] = field(default_factory=dict)
+    """Call id → the text that was not JSON, bounded."""
+    stop_details: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRetried(Payload):
+    """One try failed; another follows after `wait_s`."""
+
+    KIND: ClassVar[str] = "model.retried"
+    turn: int
+    attempt: int
+    error: str
+    message: str
+    wait_s: float
+    begun: bool = False
+    """The service may have begun to answer: the try may be billed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFailed(Payload):
+    """Outcome: no usable reply, retries included."""
+
+    KIND: ClassVar[str] = "model.failed"
+    turn: int
+    error: str
+    message: str
+    detail: str = ""
+    begun: bool = False
+    """The service may have begun to answer: the call may be billed."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileSeen:
+    """A file whose text an agent saw, and the version it saw."""
+
+    path: str
+    """Relative to the workspace, with forward slashes."""
+    sha256: str
+    """Of the bytes on disk."""
+    artifact: str
+    """Where the whole text of this version is kept, after redaction; "" if too big."""
+    lines: int
+    """Lines of that text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted(Payload):
+    """Intent: a call is about to run."""
+
+    KIND: ClassVar[str] = "tool.started"
+    call: str
+    name: str
+    input: dict[str, Any]
+    effects: str
+    """`reads`, `repeatable` or `effects`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEnded(Payload):
+    """Outcome: the result that the model is shown, byte for byte."""
+
+    KIND: ClassVar[str] = "tool.ended"
+    call: str
+    name: str
+    content: str | list[Block]
+    is_error: bool
+    seconds: float
+    tokens: int
+    """Estimated tokens of `content`."""
+    full_tokens: int
+    """Estimated tokens of the whole output, before clipping."""
+    artifact: str = ""
+    """Where the whole output is, if it was clipped."""
+    files: list[FileSeen] = field(default_factory=list)
+    ends: bool = False
+    """The call ended its agent: an accepted `finish` or `submit_findings`."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextAdded(Payload):
+    """The program adds one text block after the results of the next user message."""
+
+    KIND: ClassVar[str] = "text.added"
+    reason: str
+    """`nudge`, `limit`, `reminder`, `steer`, `findings`, `continue`,
+    `question`."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingDropped(Payload):
+    """An edit: no thinking block of this agent up to now is sent any more.
+
+    They are bound to what stood before them, and that has changed.
+    """
+
+    KIND: ClassVar[str] = "thinking.dropped"
+    why: str
+    blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class NotesUpdated(Payload):
+    """An agent wrote to its notes."""
+
+    KIND: ClassVar[str] = "notes.updated"
+    section: str
+    mode: str
+    text: str
+    pin: bool = False

@@ -1,0 +1,78 @@
+"""Kinds that tell of briefs, subagents and findings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from orchestrator.events.base import Payload
+
+__all__ = [
+    "BriefRefused",
+    "FindingsSubmitted",
+    "SubagentAccepted",
+    "SubagentEnded",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class BriefRefused(Payload):
+    """A brief did not stand alone; nothing was spent on it."""
+
+    KIND: ClassVar[str] = "brief.refused"
+    call: str
+    index: int
+    title: str
+    problems: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class SubagentAccepted(Payload):
+    """A brief was accepted and has its agent id; the agent waits for its turn."""
+
+    KIND: ClassVar[str] = "subagent.accepted"
+    id: str
+    call: str
+    """The `delegate` call, by its tool_use id."""
+    index: int
+    """Place of the brief in that call, from 0."""
+    title: str
+    profile: str
+    brief: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SubagentEnded(Payload):
+    """A subagent is over and its findings are stored."""
+
+    KIND: ClassVar[str] = "subagent.ended"
+    id: str
+    status: str
+    """Of the findings: `complete`, `partial`, `nothing_found`, `failed`."""
+    outcome: str
+    reason: str
+    findings: dict[str, Any]
+    """As delivered."""
+    explored_tokens: int
+    """Estimated tokens of everything its tools returned."""
+    returned_tokens: int
+    """Estimated tokens of the findings as delivered."""
+    unsupported: int = 0
+    """Items whose evidence was not found."""
+    unsupported_items: list[int] = field(default_factory=list)
+    """Their numbers, from 1."""
+    notes: list[str] = field(default_factory=list)
+    """What the program has to say about the findings, a line each."""
+    traceback: str = ""
+    """Of a fault of the program."""
+
+
+@dataclass(frozen=True, slots=True)
+class FindingsSubmitted(Payload):
+    """A subagent handed in findings; problems send them back."""
+
+    KIND: ClassVar[str] = "findings.submitted"
+    attempt: int
+    accepted: bool
+    problems: list[str]
+    findings: dict[str, Any] = field(default_factory=dict)

@@ -1,0 +1,104 @@
+"""Kinds that tell of the run as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from orchestrator.events.base import Payload
+
+__all__ = [
+    "ControlReceived",
+    "LimitReachedEvent",
+    "ReportSubmitted",
+    "RunAsked",
+    "RunEnded",
+    "RunResumed",
+    "RunStarted",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted(Payload):
+    """A run begins; its folder and `task.yaml` are written."""
+
+    KIND: ClassVar[str] = "run.started"
+    task: str
+    objective: str
+    versions: dict[str, str]
+    salt: str
+    """Hex; keys the placeholders of redaction, so that they stay the same."""
+    models: dict[str, str]
+    limits: dict[str, Any]
+    model_reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunResumed(Payload):
+    """A later process goes on with the run."""
+
+    KIND: ClassVar[str] = "run.resumed"
+    versions: dict[str, str]
+    after: int
+    """`seq` of the last event that was kept."""
+    limits: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded(Payload):
+    """A run ends: `done`, `partial`, `failed` or `interrupted`."""
+
+    KIND: ClassVar[str] = "run.ended"
+    state: str
+    exit_code: int
+    reason: str
+    missing: list[str]
+    """What was asked for and is not there, a line each."""
+    seconds: float
+    traceback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunAsked(Payload):
+    """A finished run is asked a further question; the lead goes on with it."""
+
+    KIND: ClassVar[str] = "run.asked"
+    question: str
+    earlier: str
+    """File that the report before it is kept in, as `report.1.md`; "" for none."""
+    limits: dict[str, Any] = field(default_factory=dict)
+    """As they are from now on; empty where they did not change."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControlReceived(Payload):
+    """A person asked something of the live run through its `control/` folder."""
+
+    KIND: ClassVar[str] = "control.received"
+    action: str
+    """`stop`."""
+    to: str
+    """The agent it is about; "" for the whole run."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSubmitted(Payload):
+    """The lead handed in its report; wrong citations send it back once."""
+
+    KIND: ClassVar[str] = "report.submitted"
+    attempt: int
+    accepted: bool
+    citations: int
+    wrong: list[str]
+    report: str = ""
+    result: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class LimitReachedEvent(Payload):
+    """A limit stopped an agent or the run."""
+
+    KIND: ClassVar[str] = "limit.reached"
+    limit: str
+    used: float
+    allowed: float
