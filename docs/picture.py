@@ -17,8 +17,8 @@ from rich.text import Text
 
 from orchestrator.cli.live import LiveView
 from orchestrator.store.artifacts import Artifacts
-from orchestrator.store.eventlog import read_events
 from orchestrator.store.layout import RunFolder
+from orchestrator.store.reading import read_events
 
 COLUMNS, ROWS = 92, 30
 TARGET = Path(__file__).with_name("live-view.svg")

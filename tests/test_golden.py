@@ -20,8 +20,8 @@ from orchestrator.messages import text_of
 from orchestrator.models.base import Usage
 from orchestrator.spec.profiles import discover
 from orchestrator.store.artifacts import Artifacts
-from orchestrator.store.eventlog import read_events
 from orchestrator.store.layout import RunFolder
+from orchestrator.store.reading import read_events
 from orchestrator.store.transcript import rebuild
 from orchestrator.testing import FakeClock, ScriptedModel
 

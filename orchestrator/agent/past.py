@@ -1,8 +1,9 @@
-"""What earlier processes used, read from the events of a run."""
+"""What earlier processes used of money, tokens and time: folds over the log."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from orchestrator.agent.budget import NOTHING, Amount
@@ -17,34 +18,65 @@ from orchestrator.events import (
     RunEnded,
     RunResumed,
     RunStarted,
+    SubagentEnded,
 )
 from orchestrator.models.base import Usage
 
-__all__ = ["run_seconds", "seconds_of", "spent_in"]
+__all__ = ["Spent", "Worked", "spent_in"]
+
+RUN = ""
+"""Stands for the run itself where agents are named."""
 
 
-def spent_in(events: Iterable[Event]) -> Amount:
-    """Return what the calls in `events` used.
+@dataclass(slots=True)
+class Spent:
+    """What the calls of each agent used.
 
     A call of unknown usage (broken off, or never answered before the process died)
     counts as what was reserved for it.
+
+    Attributes:
+        booked: agent → what its calls with an outcome used.
+        under_way: agent → what is reserved for its call without an outcome.
     """
-    spent = NOTHING
-    under_way: dict[str, Amount] = {}
-    for event in events:
+
+    booked: dict[str, Amount] = field(default_factory=dict)
+    under_way: dict[str, Amount] = field(default_factory=dict)
+
+    def apply(self, event: Event) -> None:
+        """Take in one event of the log."""
+        who = event.agent
         if event.kind == ModelRequested.KIND:
-            spent += under_way.pop(event.agent, NOTHING)
-            under_way[event.agent] = _reserved(event)
+            self._book(who, self.under_way.pop(who, NOTHING))
+            self.under_way[who] = _reserved(event)
         elif event.kind == ModelRetried.KIND:
             if event.data.get("begun"):
-                spent += under_way.get(event.agent, NOTHING)
+                self._book(who, self.under_way.get(who, NOTHING))
         elif event.kind == ModelFailed.KIND:
-            reserved = under_way.pop(event.agent, NOTHING)
-            if event.data.get("begun"):
-                spent += reserved
+            reserved = self.under_way.pop(who, NOTHING)
+            self._book(who, reserved if event.data.get("begun") else NOTHING)
         elif event.kind == ModelAnswered.KIND:
-            spent += _used(event, under_way.pop(event.agent, NOTHING))
-    return sum(under_way.values(), spent)
+            self._book(who, _used(event, self.under_way.pop(who, NOTHING)))
+
+    def of(self, agent: str) -> Amount:
+        """Return what one agent used."""
+        return self.booked.get(agent, NOTHING) + self.under_way.get(agent, NOTHING)
+
+    @property
+    def total(self) -> Amount:
+        """Return what all of them used."""
+        return sum(self.under_way.values(), sum(self.booked.values(), NOTHING))
+
+    def _book(self, agent: str, amount: Amount) -> None:
+        self.booked[agent] = self.booked.get(agent, NOTHING) + amount
+
+
+def spent_in(events: Iterable[Event]) -> Amount:
+    """Return what the calls in `events` used; see `Spent`."""
+    spent = Spent()
+    for event in events:
+        spent.apply(event)
+    return spent.total
 
 
 def _reserved(event: Event) -> Amount:
@@ -60,44 +92,46 @@ def _used(event: Event, reserved: Amount) -> Amount:
     return Amount(event.data["usd"] or 0.0, usage.limited_tokens)
 
 
-def run_seconds(events: Iterable[Event]) -> float:
-    """Return the seconds that a run was at work, without the time between processes."""
-    carried = 0.0
-    began = last = ""
-    for event in events:
-        if event.kind == RunResumed.KIND:
-            carried += _between(began, last)
-        last = event.at or last
-        if event.kind in (RunStarted.KIND, RunResumed.KIND):
-            began = event.at
-        elif event.kind == RunEnded.KIND:
-            carried, began = event.data["seconds"], ""
-    return carried + _between(began, last)
+@dataclass(slots=True)
+class Worked:
+    """Seconds at work of the run and of each agent, without those between processes.
 
-
-def seconds_of(agent: str, events: Iterable[Event]) -> float:
-    """Return the seconds that an agent was at work, without those between processes.
-
-    Args:
-        agent: its id.
-        events: of the whole run, in order.
+    Attributes:
+        seconds: agent, or "" for the run → seconds in spans that are over.
+        began: the same → when the span began that is still open, or "".
+        last: time of the newest event.
     """
-    seconds = 0.0
-    began = last = ""
-    has_started = False
-    for event in events:
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    began: dict[str, str] = field(default_factory=dict)
+    last: str = ""
+
+    def apply(self, event: Event) -> None:
+        """Take in one event of the log."""
         if event.kind == RunResumed.KIND:
-            seconds += _between(began, last)
-            began = event.at if has_started else ""
-        last = event.at or last
-        if event.agent != agent:
-            continue
-        if event.kind == AgentStarted.KIND:
-            began, has_started = event.at, True
+            # Also those that had ended: an agent may be given more to do.
+            for who in (RUN, *self.began):
+                self._close(who)
+                self.began[who] = event.at
+        self.last = event.at or self.last
+        if event.kind == RunStarted.KIND:
+            self.began[RUN] = event.at
+        elif event.kind == RunEnded.KIND:
+            self.began[RUN], self.seconds[RUN] = "", event.data["seconds"]
+        elif event.kind == AgentStarted.KIND:
+            self.began[event.agent] = event.at
         elif event.kind == AgentEnded.KIND:
-            seconds += _between(began, last)
-            began = ""
-    return seconds + _between(began, last)
+            self._close(event.agent)
+        elif event.kind == SubagentEnded.KIND:
+            self.began.pop(event.data["id"], None)
+
+    def of(self, agent: str = RUN) -> float:
+        """Return the seconds of one agent, or of the run."""
+        carried = self.seconds.get(agent, 0.0)
+        return carried + _between(self.began.get(agent, ""), self.last)
+
+    def _close(self, who: str) -> None:
+        self.seconds[who], self.began[who] = self.of(who), ""
 
 
 def _between(began: str, ended: str) -> float:

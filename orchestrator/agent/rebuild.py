@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from orchestrator.agent.build import Services, new_state
 from orchestrator.agent.loop import call_problems, output_ceiling
-from orchestrator.agent.past import seconds_of, spent_in
+from orchestrator.agent.past import spent_in
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
 from orchestrator.agent.stops import judge
@@ -28,13 +29,10 @@ from orchestrator.events import (
 )
 from orchestrator.models.base import Reply, Usage
 from orchestrator.tools.executor import CallResult
+from orchestrator.tools.grace import UNKNOWN
 
-__all__ = ["Resumed", "rebuild"]
+__all__ = ["Left", "Resumed", "leave", "rebuild"]
 
-UNKNOWN = (
-    "Interrupted: the program was stopped while this call was at work, and its outcome "
-    "is unknown. Check what it did before you make it again."
-)
 LOST = "The record of this result is damaged; make the call again if you need it."
 _HAND_INS = (ReportSubmitted.KIND, FindingsSubmitted.KIND)
 
@@ -54,7 +52,34 @@ class Resumed:
     returned: int = 0
 
 
-def rebuild(services: Services, agent: str, events: Sequence[Event]) -> Resumed | None:
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Where earlier processes left an agent.
+
+    Attributes:
+        resumed: its state; None if it has not started.
+        returned: findings that were sent back to it, oldest first.
+    """
+
+    resumed: Resumed | None = None
+    returned: tuple[dict[str, Any], ...] = ()
+
+
+def leave(
+    services: Services, agent: str, events: Sequence[Event], *, seconds: float
+) -> Left:
+    """Return where the log leaves an agent; arguments as for `rebuild`."""
+    returned = tuple(
+        event.data["findings"]
+        for event in events
+        if event.kind == FindingsSubmitted.KIND and not event.data["accepted"]
+    )
+    return Left(rebuild(services, agent, events, seconds=seconds), returned)
+
+
+def rebuild(
+    services: Services, agent: str, events: Sequence[Event], *, seconds: float = 0.0
+) -> Resumed | None:
     """Return an agent as its log left it, or None if it has not started.
 
     Replies are judged again, so that streaks and output bound are what they were.
@@ -63,18 +88,17 @@ def rebuild(services: Services, agent: str, events: Sequence[Event]) -> Resumed 
     Args:
         services: of the live run.
         agent: its id.
-        events: of the whole run, oldest first.
+        events: of this agent, oldest first, with full data.
+        seconds: it was at work.
     """
-    mine = [event for event in events if event.agent == agent]
-    started = next((event for event in mine if event.kind == AgentStarted.KIND), None)
+    started = next((event for event in events if event.kind == AgentStarted.KIND), None)
     if started is None:
         return None
     spec = AgentSpec.from_event(agent, parse(started, AgentStarted))
     state = new_state(services, spec)
-    state.spent = spent_in(mine)
-    state.carried_s = seconds_of(agent, events)
+    state.spent, state.carried_s = spent_in(events), seconds
     replay = _Replay(spec, state)
-    for event in mine:
+    for event in events:
         replay.apply(event)
     replay.close()
     return Resumed(spec, state, replay.returned)

@@ -25,8 +25,8 @@ from orchestrator.events import Event
 from orchestrator.inspection.reading import follow_events
 from orchestrator.inspection.run import moment
 from orchestrator.inspection.sentences import describe
-from orchestrator.store.eventlog import read_events
 from orchestrator.store.layout import find_run
+from orchestrator.store.reading import read_events
 
 __all__ = ["logs"]
 

@@ -131,7 +131,7 @@ def resume(
     host = Host.of_process(runs_dir=runs_dir)
     past = reopen(find_run(runs_dir, run_name), host, overrides_of(settings))
     if mode != "quiet":
-        for notice in past.prepared.notices:
+        for notice in (*past.prepared.notices, *past.notices):
             _say(notice)
         if past.has_report:
             _say("the report was handed in already: what it lacks needs a new run")

@@ -25,8 +25,8 @@ from orchestrator.inspection.reading import (
 )
 from orchestrator.inspection.sentences import count_phrase
 from orchestrator.store.artifacts import Artifacts
-from orchestrator.store.eventlog import DAMAGED, read_events
 from orchestrator.store.layout import RunFolder, find_run
+from orchestrator.store.reading import DAMAGED, read_events
 from orchestrator.store.transcript import rebuild
 
 __all__ = ["transcript"]

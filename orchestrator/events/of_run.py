@@ -31,6 +31,10 @@ class RunStarted(Payload):
     models: dict[str, str]
     limits: dict[str, Any]
     model_reason: str = ""
+    facts: str = ""
+    """What agents are told of the workspace, so that later ones are told the same."""
+    context: list[dict[str, str]] | None = None
+    """The context files as agents are shown them: `path` and `text`. None: not kept."""
 
 
 @dataclass(frozen=True, slots=True)

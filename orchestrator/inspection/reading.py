@@ -18,9 +18,9 @@ from orchestrator.errors import StoreError
 from orchestrator.events import Event
 from orchestrator.inspection.run import RunView
 from orchestrator.store.artifacts import Artifacts
-from orchestrator.store.eventlog import read_events
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.lock import is_held
+from orchestrator.store.reading import read_events
 from orchestrator.store.records import to_event
 
 __all__ = [

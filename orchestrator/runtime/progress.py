@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable
+from dataclasses import asdict, replace
 from typing import Any
 
 import orjson
@@ -20,48 +21,26 @@ from orchestrator.events import (
     SubagentEnded,
     ToolStarted,
 )
+from orchestrator.runtime.history import History
+from orchestrator.runtime.totals import Totals
 from orchestrator.store.disk import write_derived
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.notes import AgentRow, Notes, RunHeader
 
-__all__ = ["Progress", "Totals"]
+__all__ = ["Progress"]
 
 # Kinds after which the files are worth writing at once; the rest waits a moment.
 _WORTH = frozenset(
-    {RunStarted.KIND, SubagentAccepted.KIND, SubagentEnded.KIND, NotesUpdated.KIND}
+    {
+        RunStarted.KIND,
+        RunResumed.KIND,
+        SubagentAccepted.KIND,
+        SubagentEnded.KIND,
+        NotesUpdated.KIND,
+    }
 )
 MIN_INTERVAL_S = 0.5
 MAX_EFFECT_CHARS = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """What a run used so far, each class of token once."""
-
-    calls: int = 0
-    input_tokens: int = 0
-    cache_write_tokens: int = 0
-    cache_read_tokens: int = 0
-    output_tokens: int = 0
-    usd: float | None = 0.0
-
-    @property
-    def limited_tokens(self) -> int:
-        """Return what `limits.tokens` counts."""
-        return self.input_tokens + self.cache_write_tokens + self.output_tokens
-
-    def plus(self, data: dict[str, Any]) -> Totals:
-        """Return the totals after one more `model.answered`."""
-        usage, usd = data["usage"], data["usd"]
-        writes = usage["cache_write_5m_tokens"] + usage["cache_write_1h_tokens"]
-        return Totals(
-            self.calls + 1,
-            self.input_tokens + usage["input_tokens"],
-            self.cache_write_tokens + writes,
-            self.cache_read_tokens + usage["cache_read_tokens"],
-            self.output_tokens + usage["output_tokens"],
-            None if usd is None or self.usd is None else self.usd + usd,
-        )
 
 
 class Progress:
@@ -122,6 +101,22 @@ class Progress:
                 self._effects.append(f"{event.agent}: {data['name']} {what}")
             case _:
                 self._apply_agent(event)
+
+    def restore(self, events: Iterable[Event], history: History) -> None:
+        """Take over what earlier processes did, without writing.
+
+        Args:
+            events: those about the run as a whole.
+            history: sums over all events.
+        """
+        for event in events:
+            self.apply(event)
+        self.totals = history.totals
+        self.carried_s = history.worked.of()
+        self._begun = set(history.begun)
+        for agent, tokens in history.tokens.items():
+            if agent in self._rows:
+                self._set(agent, tokens=tokens)
 
     def follow(self, event: Event) -> None:
         """Take in one event of the live run, and write where it is worth it."""

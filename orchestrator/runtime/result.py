@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from orchestrator.runtime.progress import Totals
+from orchestrator.runtime.totals import Totals
 
 __all__ = ["EXIT_CODES", "RunResult", "State"]
 

@@ -2,75 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from orchestrator.agent.past import run_seconds, spent_in
-from orchestrator.agent.rebuild import rebuild
+import orjson
+
+from orchestrator.agent.rebuild import Left, Resumed, leave
 from orchestrator.errors import SpecError, StoreError
-from orchestrator.events import (
-    Event,
-    LimitReachedEvent,
-    ReportSubmitted,
-    RunEnded,
-    RunResumed,
-    RunStarted,
-    parse,
-)
+from orchestrator.events import Event, RunAsked, RunResumed, RunStarted, parse
+from orchestrator.runtime.history import History, read_history
 from orchestrator.runtime.host import Host
+from orchestrator.runtime.inputs import changed_inputs
 from orchestrator.runtime.lead import LEAD
+from orchestrator.runtime.past import Past, state_of
 from orchestrator.runtime.prepare import Prepared, prepare
 from orchestrator.runtime.result import RunResult
 from orchestrator.runtime.run import Live, work
-from orchestrator.runtime.session import open_session, versions
+from orchestrator.runtime.session import Session, open_session, started, versions
+from orchestrator.spec.context_files import ContextFile
 from orchestrator.spec.loader import load_task
 from orchestrator.spec.task import ModelChoice
 from orchestrator.store.artifacts import Artifacts
-from orchestrator.store.eventlog import EventLog, read_events
+from orchestrator.store.eventlog import EventLog
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.lock import RunLock
 from orchestrator.subagents.dispatch import Dispatcher
 
-__all__ = ["Past", "reopen", "resume_run"]
+__all__ = ["reopen", "resume_run"]
 
 CLOSED = frozenset({"done", "failed"})
 """States that cannot be gone on with."""
-
-
-@dataclass(frozen=True, slots=True)
-class Past:
-    """A run as its log tells it.
-
-    Attributes:
-        folder: its folder.
-        prepared: its task and what that names, limits changed as asked for.
-        started: how it began.
-        events: all of its log.
-        overrides: the limits that change.
-    """
-
-    folder: RunFolder
-    prepared: Prepared
-    started: RunStarted
-    events: Sequence[Event]
-    overrides: Mapping[str, str]
-
-    @property
-    def has_report(self) -> bool:
-        """Return whether a report is there that a raised limit does not reopen."""
-        stopped = any(
-            event.kind == LimitReachedEvent.KIND and event.agent == LEAD
-            for event in self.events
-        )
-        return not stopped and any(
-            event.kind == ReportSubmitted.KIND and event.data["accepted"]
-            for event in self.events
-        )
-
-    @property
-    def last_seq(self) -> int:
-        """Return `seq` of the last event that was read."""
-        return max(event.seq for event in self.events)
+MAX_DAMAGE = 5
 
 
 def reopen(
@@ -84,41 +47,92 @@ def reopen(
         overrides: limits that change, as `limits.usd` → value.
 
     Raises:
-        SpecError: it is over, or its task cannot be read.
-        StoreError: its log cannot be read or holds no start.
+        SpecError: it is over, it died before it had begun, or its task cannot be read.
+        StoreError: its log cannot be read.
     """
-    events = list(read_events(folder.events, Artifacts(folder.artifacts)))
+    history = read_history(folder) if folder.events.exists() else History()
+    events = history.kept_events(folder) if history.kept else []
     first = next((each for each in events if each.kind == RunStarted.KIND), None)
     if first is None:
-        raise StoreError(f"`{folder.events}` does not hold the start of a run")
-    state = _state(events)
+        _check_is_new(folder, history)
+    state = state_of(events)
     if state in CLOSED:
         raise SpecError(
             f"run `{folder.id}` is {state}; only a run that was stopped, killed or is "
             "partial can be resumed"
         )
-    started = parse(first, RunStarted)
-    changed = dict(overrides or {})
-    for key in changed:
+    for key in overrides or {}:
         if not key.startswith("limits."):
             raise SpecError(
                 f"`{key}` cannot change on resume; only limits can, as in "
                 "`--set limits.usd=5`"
             )
-    # The models are those it began with, whatever the defaults are by now.
-    models = ModelChoice(
-        lead=started.models["lead"], subagents=started.models["subagents"]
-    )
-    task = load_task(folder.task, changed)
+    begun = parse(first, RunStarted) if first else None
+    changed = {**_raised_before(events, begun), **(overrides or {})}
+    prepared = _prepared(folder, host, changed, begun)
+    notices = (*_damage(history), *changed_inputs(folder))
+    return Past(folder, prepared, begun, history, events, overrides or {}, notices)
+
+
+def _check_is_new(folder: RunFolder, history: History) -> None:
+    """Raise an error unless a run without a known start can begin, or go on."""
+    if not folder.task.is_file():
+        raise SpecError(
+            f"run `{folder.id}` died before it had begun, so that nothing was spent; "
+            "start its task again with `orchestrate run`"
+        )
+    if not history.last_seq and folder.run_json.exists():
+        raise StoreError(
+            f"`{folder.events}` is gone or empty; without it the run cannot go on"
+        )
+
+
+def _raised_before(events: Sequence[Event], begun: RunStarted | None) -> dict[str, str]:
+    """Return the limits that earlier resumes changed, as overrides."""
+    limits = begun.limits if begun else {}
+    for event in events:
+        if event.kind in (RunResumed.KIND, RunAsked.KIND):
+            limits = {**limits, **(event.data.get("limits") or {})}
+    first = begun.limits if begun else {}
+    return {
+        f"limits.{name}": orjson.dumps(value).decode()
+        for name, value in limits.items()
+        if value != first.get(name)
+    }
+
+
+def _prepared(
+    folder: RunFolder, host: Host, changed: dict[str, str], begun: RunStarted | None
+) -> Prepared:
+    """Return the task as it began: its models and context files are in the log."""
+    is_kept = begun is not None and begun.context is not None
+    # Files that are gone by now must not keep the run from going on.
+    task = load_task(folder.task, {**changed, **({"context": "[]"} if is_kept else {})})
+    if begun is not None:
+        models = ModelChoice(
+            lead=begun.models["lead"], subagents=begun.models["subagents"]
+        )
+        task = task.model_copy(update={"model": models})
     prepared = prepare(
-        task.model_copy(update={"model": models}),
+        task,
         settings=host.settings,
         env=host.env,
         price_of=host.price,
         task_folder=folder.inputs,
         needs_credentials=not host.brings_model,
     )
-    return Past(folder, prepared, started, events, changed)
+    if begun is None or begun.context is None:
+        return prepared
+    files = tuple(ContextFile(each["path"], each["text"]) for each in begun.context)
+    return replace(prepared, context_files=files)
+
+
+def _damage(history: History) -> Iterator[str]:
+    for each in history.damage[:MAX_DAMAGE]:
+        yield f"the log is damaged, {each}; the rest of it is used"
+    more = len(history.damage) - MAX_DAMAGE
+    if more > 0:
+        yield f"the log is damaged in {more} more places"
 
 
 async def resume_run(past: Past, host: Host, live: Live | None = None) -> RunResult:
@@ -131,43 +145,59 @@ async def resume_run(past: Past, host: Host, live: Live | None = None) -> RunRes
     live = live or Live()
     folder = past.folder
     with RunLock(folder.lock):
-        artifacts = Artifacts(folder.artifacts)
-        log = EventLog.reopen(folder.events, folder.id, artifacts, host.clock)
+        log = _open_log(folder, host)
         try:
-            if log.seq != past.last_seq:  # another process went on in between
+            if log.seq != past.history.last_seq:  # another process was at work
                 past = reopen(folder, host, past.overrides)
+            salt = secrets.token_bytes(16)
+            if past.started is not None:
+                salt = bytes.fromhex(past.started.salt)
             session = open_session(
                 past.prepared,
                 host,
                 folder,
                 log,
-                salt=bytes.fromhex(past.started.salt),
-                past=past.events,
+                salt=salt,
+                past=past,
                 on_event=live.on_event,
             )
-            session.progress.carried_s = run_seconds(past.events)
-            session.services.budget.book(spent_in(past.events))
-            limits = session.prepared.task.limits.model_dump()
-            new = {**limits, "usd": past.prepared.usd} if past.overrides else {}
-            log.append(RunResumed(versions(), log.seq, new))
+            dispatcher, lead = _taken_over(past, session)
+            _announce(past, session, salt)
             await log.sync()
-            dispatcher = Dispatcher(session.crew(), past=past.events)
-            return await work(
-                session,
-                live,
-                dispatcher=dispatcher,
-                lead=rebuild(session.services, LEAD, past.events),
-            )
+            live.has_begun = True
+            return await work(session, live, dispatcher=dispatcher, lead=lead)
         finally:
             log.close()
 
 
-def _state(events: Sequence[Event]) -> str:
-    """Return the state that the log ends in."""
-    state = "running"
-    for event in events:
-        if event.kind == RunEnded.KIND:
-            state = event.data["state"]
-        elif event.kind == RunResumed.KIND:
-            state = "running"
-    return state
+def _open_log(folder: RunFolder, host: Host) -> EventLog:
+    is_there = folder.events.exists()
+    opened = EventLog.reopen if is_there else EventLog.create
+    return opened(folder.events, folder.id, Artifacts(folder.artifacts), host.clock)
+
+
+def _taken_over(past: Past, session: Session) -> tuple[Dispatcher, Resumed | None]:
+    """Return subagents and lead where earlier processes left them."""
+    services = session.services
+
+    def left(agent: str) -> Left:
+        own = past.history.events_of(past.folder, agent)
+        return leave(services, agent, own, seconds=past.history.worked.of(agent))
+
+    dispatcher = Dispatcher(
+        session.crew(), past=past.events, left=left, highest=past.history.highest
+    )
+    return dispatcher, left(LEAD).resumed
+
+
+def _announce(past: Past, session: Session, salt: bytes) -> None:
+    """Write down that the run goes on, and how it began if that is not known."""
+    log = session.log
+    if past.started is None:
+        first = log.append(started(session, salt))
+        if log.newest(LEAD) == 0:
+            log.link(LEAD, first.seq)
+    if past.history.last_seq:
+        limits = session.prepared.task.limits.model_dump()
+        new = {**limits, "usd": past.prepared.usd} if past.overrides else {}
+        log.append(RunResumed(versions(), past.history.last_seq, new))

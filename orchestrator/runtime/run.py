@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import anyio
+import anyio.to_thread
 import structlog
 
 from orchestrator.agent.build import build_agent
@@ -16,23 +17,19 @@ from orchestrator.agent.notes import NotesWriter
 from orchestrator.agent.rebuild import Resumed
 from orchestrator.agent.spec import AgentSpec, Outcome
 from orchestrator.errors import OrchestratorError, StoreError
-from orchestrator.events import Event, RunEnded, RunStarted
+from orchestrator.events import Event, RunEnded
 from orchestrator.ids import run_id
 from orchestrator.messages import Message, encode
 from orchestrator.models.choose import window_tokens
 from orchestrator.runtime.citations import KnownPlaces
 from orchestrator.runtime.finish import Finisher
 from orchestrator.runtime.host import Host
+from orchestrator.runtime.inputs import write_inputs
 from orchestrator.runtime.lead import LEAD, OwnReads, expected_tokens, lead_spec
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.runtime.progress import MIN_INTERVAL_S
 from orchestrator.runtime.result import BUG, EXIT_CODES, RunResult
-from orchestrator.runtime.session import (
-    Session,
-    open_session,
-    versions,
-    write_inputs,
-)
+from orchestrator.runtime.session import Session, open_session, started
 from orchestrator.runtime.verdict import Bug, judged
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.disk import write_atomic, write_derived
@@ -88,7 +85,7 @@ async def start(prepared: Prepared, host: Host, live: Live | None = None) -> Run
                     prepared, host, folder, log, salt=salt, on_event=live.on_event
                 )
                 write_inputs(session)
-                log.link(LEAD, log.append(_started(session, salt)).seq)
+                log.link(LEAD, log.append(started(session, salt)).seq)
                 await log.sync()
                 live.has_begun = True
                 return await work(session, live)
@@ -105,20 +102,6 @@ def _free_id(name: str, host: Host) -> str:
         run = run_id(name, host.clock.now(), salt=secrets.token_bytes(8))
         if not (host.runs_dir / run).exists():
             return run
-
-
-def _started(session: Session, salt: bytes) -> RunStarted:
-    prepared = session.prepared
-    limits = prepared.task.limits.model_dump()
-    return RunStarted(
-        task=prepared.task.name,
-        objective=prepared.task.objective,
-        versions=versions(),
-        salt=salt.hex(),
-        models={"lead": prepared.models.lead, "subagents": prepared.models.subagents},
-        limits={**limits, "usd": prepared.usd},
-        model_reason=prepared.models.reason,
-    )
 
 
 async def work(
@@ -179,6 +162,9 @@ async def _keep_true(session: Session) -> None:
         await anyio.sleep(MIN_INTERVAL_S)
         try:
             session.progress.write()
+            size = session.log.size
+            if session.snapshots.is_due(size):
+                await anyio.to_thread.run_sync(session.snapshots.write, size)
         except StoreError as error:  # the log will tell, if the disk is gone
             logger.warning("progress.lost", error=str(error))
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -13,21 +13,18 @@ from orchestrator.agent.budget import Budget
 from orchestrator.agent.build import Services
 from orchestrator.context.clipping import clip_text
 from orchestrator.context.tokens import estimate
-from orchestrator.events import Event, SubagentAccepted
-from orchestrator.ids import safe_name, sha256
-from orchestrator.messages import clean_text, encode
+from orchestrator.events import Event, RunStarted
+from orchestrator.messages import clean_text
+from orchestrator.runtime.history import Snapshots
 from orchestrator.runtime.host import Host
+from orchestrator.runtime.past import Past
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.runtime.progress import Progress
 from orchestrator.security.redaction import Redactor
 from orchestrator.security.workspace import Workspace
 from orchestrator.spec.context_files import ContextFile
 from orchestrator.spec.first_messages import workspace_text
-from orchestrator.spec.loader import dump_task
-from orchestrator.spec.profiles import LEAD
-from orchestrator.spec.prompts import PROMPTS
 from orchestrator.store.artifacts import Artifacts
-from orchestrator.store.disk import store_error, write_atomic
 from orchestrator.store.eventlog import EventLog
 from orchestrator.store.layout import RunFolder
 from orchestrator.subagents.crew import Crew
@@ -36,7 +33,7 @@ from orchestrator.tools.files import ListDir, ReadFile
 from orchestrator.tools.refs import ReadRef
 from orchestrator.tools.search import Glob, Grep
 
-__all__ = ["Session", "open_session", "versions", "write_inputs"]
+__all__ = ["Session", "open_session", "started", "versions"]
 
 MAX_TOP_LEVEL = 60
 
@@ -53,6 +50,7 @@ class Session:
     sightings: Sightings
     services: Services
     workspace: Workspace
+    snapshots: Snapshots
     facts: str
     context_files: tuple[ContextFile, ...]
 
@@ -86,7 +84,7 @@ def open_session(
     log: EventLog,
     *,
     salt: bytes,
-    past: Sequence[Event] = (),
+    past: Past | None = None,
     on_event: Callable[[Event], None] | None = None,
 ) -> Session:
     """Return the session of a run whose folder is open and locked.
@@ -97,16 +95,17 @@ def open_session(
         folder: the run's.
         log: open for writing.
         salt: keys the placeholders of redaction; the same on resume.
-        past: events of earlier processes.
+        past: what earlier processes did.
         on_event: told of each event, live.
     """
     progress, sightings = Progress(folder, host.clock), Sightings()
-    for event in past:
-        log.link(event.agent, event.seq)
-        if event.kind == SubagentAccepted.KIND:
-            log.link(event.data["id"], event.seq)
-        progress.apply(event)
-        sightings.apply(event)
+    budget = Budget(prepared.usd, prepared.task.limits.tokens)
+    if past is not None:
+        sightings = past.history.sightings
+        budget.book(past.history.spent.total)
+        progress.restore(past.events, past.history)
+        for agent, seq in past.history.newest.items():
+            log.link(agent, seq)
     log.subscribe(sightings.apply)
     log.subscribe(progress.follow)
     if on_event is not None:
@@ -119,7 +118,7 @@ def open_session(
         clock=host.clock,
         open_model=partial(host.pool.open, outage_s=task.limits.outage_s),
         price_of=host.price,
-        budget=Budget(prepared.usd, task.limits.tokens),
+        budget=budget,
         redact=redactor.redact,
         count=estimate,
         clip=partial(clip_text, count=estimate),
@@ -138,9 +137,9 @@ def open_session(
         sightings=sightings,
         services=services,
         workspace=workspace,
-        facts=workspace_text(
-            task.workspace.name, _facts(workspace), book=prepared.book
-        ),
+        snapshots=Snapshots(folder, past.history if past else None),
+        facts=(past and past.facts)
+        or workspace_text(task.workspace.name, _facts(workspace), book=prepared.book),
         context_files=tuple(
             ContextFile(each.path, redactor.redact(each.text))
             for each in prepared.context_files
@@ -159,33 +158,21 @@ def redacted(prepared: Prepared, redact: Callable[[str], str]) -> Prepared:
     return replace(prepared, task=task.model_copy(update=texts))
 
 
-def write_inputs(session: Session) -> None:
-    """Write `task.yaml` and copies of the profiles and prompts in use.
-
-    Raises:
-        StoreError: the disk refuses.
-    """
-    prepared, folder = session.prepared, session.folder
-    task = dump_task(prepared.task, redact=session.services.redact)
-    write_atomic(folder.task, task.encode())
-    used = {LEAD, *prepared.profiles.subagents}
-    files = {
-        f"agents/{safe_name(name)}.md": path
-        for name, path in prepared.found.files.items()
-        if name in used
-    }
-    files |= {f"prompts/{name}.md": prepared.book.used[name] for name in PROMPTS}
-    hashes: dict[str, str] = {}
-    try:
-        for name, path in sorted(files.items()):
-            data = path.read_bytes()
-            target = folder.inputs / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(data)
-            hashes[name] = sha256(data)
-    except OSError as error:
-        raise store_error("copy the inputs to", folder.inputs, error) from error
-    write_atomic(folder.inputs / "hashes.json", encode(hashes) + b"\n")
+def started(session: Session, salt: bytes) -> RunStarted:
+    """Return the event with which a run begins."""
+    prepared = session.prepared
+    task, models = prepared.task, prepared.models
+    return RunStarted(
+        task=task.name,
+        objective=task.objective,
+        versions=versions(),
+        salt=salt.hex(),
+        models={"lead": models.lead, "subagents": models.subagents},
+        limits={**task.limits.model_dump(), "usd": prepared.usd},
+        model_reason=models.reason,
+        facts=session.facts,
+        context=[asdict(each) for each in session.context_files],
+    )
 
 
 def versions() -> dict[str, str]:

@@ -1,8 +1,7 @@
-"""The append-only log of a run: one writer, any number of readers.
+"""The append-only log of a run: one writer; `reading.py` has the readers.
 
 A line is handed to the system at once, so that it survives the death of the process;
-`sync` brings it to disk, so that it survives a power cut. Reading never fails because
-of damage: it costs the damaged record, and is announced.
+`sync` brings it to disk, so that it survives a power cut.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -25,14 +23,12 @@ from orchestrator.errors import StoreError
 from orchestrator.events import SCHEMA_VERSION, Event, Payload
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.disk import reason, store_error, sync_folder
-from orchestrator.store.records import dump, plain, records_of
+from orchestrator.store.records import REF, dump, plain, records_of
 
-__all__ = ["DAMAGED", "EventLog", "read_events"]
+__all__ = ["EventLog"]
 
-DAMAGED = "log.damaged"
 MAX_INLINE_BYTES = 16 * 1024
 _CHUNK_BYTES = 64 * 1024
-_REF = "$artifact"
 # `fdatasync` is enough, since it also brings a changed length; macOS has none.
 _sync_data: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
 
@@ -99,6 +95,11 @@ class EventLog:
             log._drop()
             raise store_error("reopen the log", path, error) from error
         return log
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of all whole lines."""
+        return self._size
 
     @property
     def seq(self) -> int:
@@ -256,10 +257,10 @@ class EventLog:
             field = dump(value)
             # What only looks like a reference is stored apart too, or a reader
             # would follow it.
-            is_forged = isinstance(value, dict) and _REF in value
+            is_forged = isinstance(value, dict) and REF in value
             if len(field) > MAX_INLINE_BYTES or is_forged:
                 ref = self._artifacts.put(field, "json")
-                inline[name] = {_REF: ref, "bytes": len(field)}
+                inline[name] = {REF: ref, "bytes": len(field)}
             else:
                 inline[name] = value
         return dump(inline)
@@ -308,61 +309,6 @@ class EventLog:
                     callback(event)
             finally:
                 self._delivering = False
-
-
-def read_events(path: Path, artifacts: Artifacts | None = None) -> Iterator[Event]:
-    """Yield the events of a log, oldest first; the run may be live.
-
-    An unfinished last line is what a crash leaves, and is passed over. A damaged
-    record elsewhere is passed over too, and announced by an event of kind
-    `log.damaged` with `seq` 0 and `data` {"line", "why"}; whole records on the same
-    line are kept.
-
-    Args:
-        path: the log.
-        artifacts: where large fields lie; without it they stay
-            {"$artifact", "bytes"}.
-
-    Raises:
-        StoreError: the file cannot be opened or read.
-    """
-    try:
-        with path.open("rb") as file:
-            last: Event | None = None
-            for number, line in enumerate(file, 1):
-                for event in _read_line(line, number, last, artifacts):
-                    last = event
-                    yield event
-    except OSError as error:
-        raise store_error("read the log", path, error) from error
-
-
-def _read_line(
-    line: bytes, number: int, last: Event | None, artifacts: Artifacts | None
-) -> Iterator[Event]:
-    found = records_of(line)
-    if found.why and line.endswith(b"\n"):
-        yield _damaged(number, found.why, last)
-    for event in found.events:
-        try:
-            yield _loaded(event, artifacts) if artifacts else event
-        except (StoreError, ValueError) as error:
-            yield _damaged(number, f"`{event.kind}`, seq {event.seq}: {error}", event)
-
-
-def _damaged(number: int, why: str, last: Event | None) -> Event:
-    at, run = (last.at, last.run) if last else ("", "")
-    return Event(0, at, run, "", DAMAGED, 0, {"line": number, "why": why})
-
-
-def _loaded(event: Event, artifacts: Artifacts) -> Event:
-    """Return `event` with the fields that were stored apart."""
-    loaded = {
-        name: orjson.loads(artifacts.read(value[_REF]))
-        for name, value in event.data.items()
-        if type(value) is dict and _REF in value
-    }
-    return replace(event, data=event.data | loaded) if loaded else event
 
 
 def _lines_from_end(file: BinaryIO) -> Iterator[tuple[int, bytes]]:

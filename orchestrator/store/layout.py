@@ -57,6 +57,11 @@ class RunFolder:
         return self.path / "run.json"
 
     @property
+    def snapshot(self) -> Path:
+        """Return what of a long log is known already; it can be made anew."""
+        return self.path / "snapshot.json"
+
+    @property
     def task(self) -> Path:
         """Return the task as resolved."""
         return self.path / "task.yaml"

@@ -13,10 +13,12 @@ import orjson
 from orchestrator.errors import StoreError
 from orchestrator.events import SCHEMA_VERSION, Event, Payload
 
-__all__ = ["Found", "dump", "plain", "records_of", "to_event"]
+__all__ = ["REF", "Found", "dump", "plain", "records_of", "to_event"]
 
 # `fields` is slow, and this runs for every event.
 _NAMES: dict[type[Payload], tuple[str, ...]] = {}
+REF = "$artifact"
+"""Key of what stands for a field that is stored apart."""
 _START = '{"v":'
 
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import anyio
 import anyio.to_thread
 
-from orchestrator.agent.rebuild import rebuild
+from orchestrator.agent.rebuild import Left
 from orchestrator.brief import Brief, lint
 from orchestrator.errors import StoreError
 from orchestrator.events import (
     BriefRefused,
+    ControlReceived,
     Event,
-    FindingsSubmitted,
     SubagentAccepted,
     SubagentEnded,
     parse,
@@ -37,6 +37,7 @@ __all__ = ["Dispatcher", "Place"]
 
 FAILED = frozenset({"failed", "limit", "unvalidated"})
 """Outcomes after which something the lead asked for is not there."""
+CANCELLED = "cancelled"
 USED_UP = "subagents of this run are used up"
 MAX_REASON_CHARS = 300
 MAX_TITLES = 5
@@ -89,6 +90,8 @@ class Place:
         if ended is None:
             return "failed: it was not finished"
         reason = " ".join(ended.reason.split())[:MAX_REASON_CHARS]
+        if ended.outcome == CANCELLED:
+            return f"was cancelled: {reason}"
         if ended.outcome in FAILED:
             return f"failed: {reason or ended.outcome}"
         if ended.status == "failed":
@@ -108,13 +111,28 @@ class Dispatcher:
     """
 
     def __init__(
-        self, crew: Crew, *, parent: str = "lead", past: Iterable[Event] = ()
+        self,
+        crew: Crew,
+        *,
+        parent: str = "lead",
+        past: Iterable[Event] = (),
+        left: Callable[[str], Left] = lambda _agent: Left(),
+        highest: int = 0,
     ) -> None:
-        """Take over what earlier processes dispatched, if `past` holds their events."""
+        """Take over what earlier processes dispatched.
+
+        Args:
+            crew: what subagents are made from.
+            parent: who sends them.
+            past: how subagents were accepted, ended and refused.
+            left: agent that has not ended → where it was left.
+            highest: number of the newest subagent that anything is known of.
+        """
         self.free_tokens: Callable[[], int] = lambda: window_tokens(crew.models.lead)
         self._crew = crew
         self._parent = parent
         self._places: dict[tuple[str, int], Place] = {}
+        self._highest = highest
         self._without_room: list[str] = []
         self._refusal = ""
         self._room = anyio.CapacityLimiter(crew.task.limits.concurrency)
@@ -126,11 +144,13 @@ class Dispatcher:
         for event in events:
             if event.kind == SubagentAccepted.KIND:
                 accepted = parse(event, SubagentAccepted)
-                self._restore(accepted, [] if accepted.id in over else events)
+                self._restore(accepted, None if accepted.id in over else left)
             elif event.kind == SubagentEnded.KIND:
                 self._place(event.data["id"]).ended = parse(event, SubagentEnded)
             elif event.kind == BriefRefused.KIND:
                 self._note_refused(parse(event, BriefRefused))
+            elif event.kind == ControlReceived.KIND and event.data["to"]:
+                self.cancel(event.data["to"], BY_A_PERSON)
 
     @property
     def places(self) -> list[Place]:
@@ -189,6 +209,23 @@ class Dispatcher:
             # It is bounded; clipped once more, claims would be torn apart.
             limit_tokens=2 * delivered.tokens,
         )
+
+    @property
+    def at_work(self) -> set[str]:
+        """Return the ids of subagents that have not ended, waiting ones too."""
+        return {place.id for place in self.places if place.ended is None}
+
+    def cancel(self, agent: str, why: str) -> None:
+        """Stop one subagent for good; what it has goes to its parent as it is.
+
+        Its siblings go on. One that has ended stays as it is.
+
+        Args:
+            agent: its id.
+            why: by whom, in words; the parent is told.
+        """
+        if agent in self.at_work:
+            self._place(agent).child.brake.pull(why)
 
     def missing(self) -> list[str]:
         """Return what was asked for and did not come, a line each.
@@ -277,7 +314,8 @@ class Dispatcher:
         return verdicts
 
     def _accept(self, call: str, index: int, brief: Brief, asked: int) -> None:
-        agent, log = f"a{len(self._places) + 1}", self._crew.services.log
+        self._highest += 1
+        agent, log = f"a{self._highest}", self._crew.services.log
         accepted = log.append(
             SubagentAccepted(
                 id=agent,
@@ -303,8 +341,7 @@ class Dispatcher:
 
             async def work(place: Place) -> None:
                 try:
-                    async with self._room:
-                        await self._run_one(place)
+                    await self._wait_and_run(place)
                 except StoreError as error:  # not this subagent's: the run must end
                     broken.append(error)
                     group.cancel_scope.cancel()
@@ -313,6 +350,22 @@ class Dispatcher:
                 group.start_soon(work, place, name=place.id)
         if broken:
             raise broken[0]
+
+    async def _wait_and_run(self, place: Place) -> None:
+        """Run a subagent once there is room; a cancelled one needs none."""
+        brake = place.child.brake
+        with brake.watching():
+            await self._room.acquire_on_behalf_of(place)
+        try:
+            if brake.why and place.child.resumed is None:
+                place.ended = await broken_off(
+                    self._crew, place.child, brake.why, outcome=CANCELLED
+                )
+            else:
+                await self._run_one(place)
+        finally:
+            with suppress(RuntimeError):  # it was cancelled while it waited
+                self._room.release_on_behalf_of(place)
 
     async def _run_one(self, place: Place) -> None:
         why, trace = "", ""
@@ -330,26 +383,19 @@ class Dispatcher:
         if why:
             place.ended = await broken_off(self._crew, place.child, why, trace)
 
-    def _restore(self, accepted: SubagentAccepted, events: Sequence[Event]) -> None:
-        """Take a subagent over; `events` are none where it has ended."""
-        resumed = rebuild(self._crew.services, accepted.id, events)
-        returned = [
-            event.data["findings"]
-            for event in events
-            if event.agent == accepted.id
-            and event.kind == FindingsSubmitted.KIND
-            and not event.data["accepted"]
-        ]
+    def _restore(
+        self, accepted: SubagentAccepted, left: Callable[[str], Left] | None
+    ) -> None:
+        """Take a subagent over; `left` is None where it has ended."""
+        at = left(accepted.id) if left else Left()
+        returned = at.returned[: at.resumed.returned if at.resumed else 0]
         child = Child(
             accepted.id,
             Brief.model_validate(accepted.brief),
             self._parent,
-            resumed,
+            at.resumed,
             # One that was sent back counts once the subagent was told.
-            tuple(
-                Findings.model_validate(each)
-                for each in returned[: resumed.returned if resumed else 0]
-            ),
+            tuple(Findings.model_validate(each) for each in returned),
         )
         self._take_in(child, accepted.call, accepted.index)
 

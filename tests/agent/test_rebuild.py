@@ -10,8 +10,8 @@ import pytest
 from agent_bench import PRICE, AgentBench, Echo, Write, last_user, results_in
 
 from orchestrator.agent.budget import Amount
-from orchestrator.agent.past import run_seconds, seconds_of, spent_in
-from orchestrator.agent.rebuild import LOST, UNKNOWN, rebuild
+from orchestrator.agent.past import Worked, spent_in
+from orchestrator.agent.rebuild import LOST, rebuild
 from orchestrator.events import Event
 from orchestrator.messages import Block, text_of
 from orchestrator.models.base import ModelRequest, Usage
@@ -444,18 +444,31 @@ LIVES = [
 ]
 
 
+def worked_in(events: list[Event]) -> Worked:
+    worked = Worked()
+    for each in events:
+        worked.apply(each)
+    return worked
+
+
 def test_time_between_two_processes_does_not_count() -> None:
-    assert seconds_of("a1", LIVES) == 20 + 30 + 10
-    assert seconds_of("lead", LIVES) == 30 + 40 + 10
-    assert run_seconds(LIVES) == 90 + 10
-    assert run_seconds(LIVES[:6]) == 40 + 30
+    assert worked_in(LIVES).of("a1") == 20 + 30 + 10
+    assert worked_in(LIVES).of("lead") == 30 + 40 + 10
+    assert worked_in(LIVES).of() == 90 + 10
+    assert worked_in(LIVES[:6]).of() == 40 + 30
+
+
+def test_a_subagent_that_has_delivered_is_not_at_work_any_more() -> None:
+    over = event("subagent.ended", 140, "a1", id="a1")
+
+    assert worked_in([*LIVES[:6], over, *LIVES[6:]]).of("a1") == 20 + 30
 
 
 def test_a_clock_set_back_and_a_damaged_record_take_nothing_away() -> None:
     events = [event("run.started", 50, ""), event("tool.ended", 20)]
 
-    assert run_seconds(events) == 0
-    assert run_seconds([Event(0, "", "r", "", "log.damaged", 0, {})]) == 0
+    assert worked_in(events).of() == 0
+    assert worked_in([Event(0, "", "r", "", "log.damaged", 0, {})]).of() == 0
 
 
 async def test_minutes_count_over_all_processes(tmp_path: Path) -> None:

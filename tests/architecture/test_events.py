@@ -14,7 +14,8 @@ from orchestrator import events
 from orchestrator.clock import SystemClock
 from orchestrator.events import KINDS, FileSeen, Payload, parse
 from orchestrator.store.artifacts import Artifacts
-from orchestrator.store.eventlog import MAX_INLINE_BYTES, EventLog, read_events
+from orchestrator.store.eventlog import MAX_INLINE_BYTES, EventLog
+from orchestrator.store.reading import read_events
 
 LONG = "0123456789 中文 \n" * (MAX_INLINE_BYTES // 10)
 SCALARS: dict[Any, Any] = {str: 'a "text" 中文\n', int: 7, float: 0.25, bool: True}

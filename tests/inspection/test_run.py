@@ -17,7 +17,7 @@ from orchestrator.cli.tables import agent_table, summary_lines
 from orchestrator.events import KINDS, Event
 from orchestrator.inspection.run import RunView, moment
 from orchestrator.inspection.sentences import describe
-from orchestrator.store.eventlog import read_events
+from orchestrator.store.reading import read_events
 
 NOW = datetime(2026, 11, 29, 21, 0, tzinfo=UTC)
 

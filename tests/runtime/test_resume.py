@@ -28,9 +28,9 @@ from orchestrator.models.base import ModelRequest
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.resume import reopen, resume_run
 from orchestrator.store.artifacts import Artifacts
-from orchestrator.store.eventlog import read_events
 from orchestrator.store.layout import RunFolder, find_run
 from orchestrator.store.lock import RunLock
+from orchestrator.store.reading import read_events
 from orchestrator.testing import FakeClock, ScriptedModel, Step, call, fail, reply
 
 TITLES = ("Refunds", "Receipts")
@@ -303,15 +303,64 @@ async def test_what_another_process_did_meanwhile_is_not_done_again(
     assert model.requests == []
 
 
-async def test_a_log_without_a_start_is_refused(tmp_path: Path) -> None:
+async def test_a_run_that_died_before_its_inputs_were_written_spent_nothing(
+    tmp_path: Path,
+) -> None:
     run = tmp_path / "20261129-120000-x-abcd"
     run.mkdir()
     (run / "events.jsonl").write_bytes(b"")
 
-    with pytest.raises(StoreError, match="does not hold the start of a run"):
+    with pytest.raises(SpecError, match="died before it had begun.* nothing was spent"):
         reopen(RunFolder(run), host_of(run))
     with pytest.raises(UnknownRun):
         find_run(tmp_path, "nothing")
+
+
+@pytest.mark.parametrize("log", [None, b"", b'{"v":1,"seq":1,"at'])
+async def test_a_run_that_died_before_its_first_record_begins_in_its_folder(
+    finished: Path, tmp_path: Path, log: bytes | None
+) -> None:
+    run = cut(finished, tmp_path, lines=0)
+    (run / "events.jsonl").unlink()
+    if log is not None:
+        (run / "events.jsonl").write_bytes(log)
+
+    ended = await resumed(run)
+
+    assert ended.result.state == "done"
+    assert ended.result.folder == run
+    kinds = [event.kind for event in events_of(run)]
+    assert kinds[0] == "run.started"
+    assert "run.resumed" not in kinds
+    assert len(ended.requests) == CALLS
+
+
+async def test_a_run_whose_log_was_deleted_is_not_begun_again(
+    finished: Path, tmp_path: Path
+) -> None:
+    run = cut(finished, tmp_path, lines=9)
+    (run / "run.json").write_bytes(b"{}")
+    (run / "events.jsonl").unlink()
+
+    with pytest.raises(StoreError, match=r"events\.jsonl` is gone or empty"):
+        await resumed(run)
+
+
+async def test_a_damaged_start_costs_that_record_only(
+    finished: Path, tmp_path: Path
+) -> None:
+    run = cut(finished, tmp_path, lines=40)
+    log = run / "events.jsonl"
+    first, rest = log.read_bytes().split(b"\n", 1)
+    log.write_bytes(b"\0" * len(first) + b"\n" + rest)
+    done = count(events_of(run), "model.answered")
+
+    ended = await resumed(run)
+
+    assert ended.result.state == "done"
+    assert ended.result.report == (finished / "report.md").read_text()
+    assert len(ended.requests) == CALLS - done
+    assert count(events_of(run), "run.started") == 1
 
 
 async def test_profiles_and_prompts_are_those_of_the_start(

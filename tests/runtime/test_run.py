@@ -634,7 +634,7 @@ async def test_a_run_that_cannot_begin_leaves_nothing(bench: RunBench) -> None:
     gone = ready.found.files["lead"]
     ready.found.files["lead"] = Path("/nowhere/lead.md")
 
-    with pytest.raises(StoreError, match="cannot copy the inputs"):
+    with pytest.raises(StoreError, match="cannot read the input `/nowhere/lead"):
         await start(ready, host)
 
     assert gone != Path("/nowhere/lead.md")

@@ -24,7 +24,8 @@ from orchestrator.events import (
     parse,
 )
 from orchestrator.store.artifacts import Artifacts
-from orchestrator.store.eventlog import EventLog, read_events
+from orchestrator.store.eventlog import EventLog
+from orchestrator.store.reading import read_events
 from orchestrator.store.records import dump
 
 BIG = "line of text\n" * 2000

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from orchestrator.agent.budget import Budget
 from orchestrator.agent.build import Services, build_agent
 from orchestrator.agent.loop import NO_HOOKS, Agent, Hooks
+from orchestrator.agent.past import Worked
 from orchestrator.agent.rebuild import Resumed, rebuild
 from orchestrator.agent.spec import AgentSpec, Outcome
 from orchestrator.clock import Clock
@@ -25,7 +26,8 @@ from orchestrator.models.pricing import Price, Rates
 from orchestrator.security.workspace import Workspace
 from orchestrator.spec.limits import AgentLimits
 from orchestrator.store.artifacts import Artifacts
-from orchestrator.store.eventlog import EventLog, read_events
+from orchestrator.store.eventlog import EventLog
+from orchestrator.store.reading import read_events
 from orchestrator.testing import FakeClock, Script, ScriptedModel
 from orchestrator.tools.base import Effects, Tool, ToolContext, ToolOutput
 from orchestrator.tools.files import ReadFile
@@ -206,7 +208,11 @@ class AgentBench:
 
     def left(self, agent: str = "lead") -> Resumed:
         """The agent as the log has it."""
-        found = rebuild(self.services, agent, self.events())
+        worked = Worked()
+        for event in self.events():
+            worked.apply(event)
+        own, seconds = self.events(agent=agent), worked.of(agent)
+        found = rebuild(self.services, agent, own, seconds=seconds)
         assert found is not None
         return found
 

@@ -18,7 +18,7 @@ from orchestrator.models.base import Model, ModelRequest
 from orchestrator.runtime.result import RunResult
 from orchestrator.spec.task import Task
 from orchestrator.store.artifacts import Artifacts
-from orchestrator.store.eventlog import read_events
+from orchestrator.store.reading import read_events
 from orchestrator.testing import (
     FakeClock,
     Script,

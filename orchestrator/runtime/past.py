@@ -1,0 +1,73 @@
+"""A run of earlier processes, as its log tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from orchestrator.events import (
+    Event,
+    LimitReachedEvent,
+    ReportSubmitted,
+    RunEnded,
+    RunResumed,
+    RunStarted,
+)
+from orchestrator.runtime.history import History
+from orchestrator.runtime.prepare import Prepared
+from orchestrator.store.layout import RunFolder
+
+__all__ = ["Past", "state_of"]
+
+LEAD = "lead"
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """A run that is to go on.
+
+    Attributes:
+        folder: its folder.
+        prepared: its task and what that names, limits changed as asked for.
+        started: how it began; None if it died before that, or the record is damaged.
+        history: all of its log, folded.
+        events: those about the run as a whole.
+        overrides: the limits that change.
+        notices: for the user, a line each.
+    """
+
+    folder: RunFolder
+    prepared: Prepared
+    started: RunStarted | None
+    history: History
+    events: Sequence[Event]
+    overrides: Mapping[str, str]
+    notices: tuple[str, ...] = ()
+
+    @property
+    def facts(self) -> str:
+        """Return what its agents were told of the workspace, or ""."""
+        return self.started.facts if self.started else ""
+
+    @property
+    def has_report(self) -> bool:
+        """Return whether a report is there that a raised limit does not reopen."""
+        stopped = any(
+            event.kind == LimitReachedEvent.KIND and event.agent == LEAD
+            for event in self.events
+        )
+        return not stopped and any(
+            event.kind == ReportSubmitted.KIND and event.data["accepted"]
+            for event in self.events
+        )
+
+
+def state_of(events: Sequence[Event]) -> str:
+    """Return the state that a log ends in."""
+    state = "running"
+    for event in events:
+        if event.kind == RunEnded.KIND:
+            state = event.data["state"]
+        elif event.kind == RunResumed.KIND:
+            state = "running"
+    return state

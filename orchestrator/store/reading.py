@@ -1,0 +1,160 @@
+"""Read a log, whatever has happened to it.
+
+Reading never fails because of damage: it costs the damaged record, and is announced.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import orjson
+
+from orchestrator.errors import StoreError
+from orchestrator.events import Event
+from orchestrator.store.artifacts import Artifacts
+from orchestrator.store.disk import store_error
+from orchestrator.store.records import REF, records_of
+
+__all__ = [
+    "DAMAGED",
+    "Line",
+    "Span",
+    "loaded",
+    "read_events",
+    "read_lines",
+    "read_spans",
+]
+
+DAMAGED = "log.damaged"
+Span = tuple[int, int]
+"""Offset and size of a line, in bytes."""
+
+
+class Line(NamedTuple):
+    """One line of a log."""
+
+    number: int
+    """From 1."""
+    offset: int
+    """Of its first byte."""
+    data: bytes
+    """All of it; of an unfinished last line, its whole records."""
+    events: list[Event]
+    """Its records as written: large fields are references."""
+    why: str
+    """What is damaged in it, or ""."""
+
+    @property
+    def span(self) -> Span:
+        """Return where it lies."""
+        return self.offset, len(self.data)
+
+
+def read_lines(
+    path: Path, *, start: int = 0, after: int = 0, stop: int | None = None
+) -> Iterator[Line]:
+    """Yield the lines of a log; the run may be live.
+
+    An unfinished last line is what a crash leaves: of it only whole records count.
+
+    Args:
+        path: the log.
+        start: offset of the first line to read.
+        after: number of the line before that.
+        stop: offset behind the last line to read; None: the end of the file.
+
+    Raises:
+        StoreError: the file cannot be opened or read.
+    """
+    try:
+        with path.open("rb") as file:
+            offset = file.seek(start)
+            for number, data in enumerate(file, after + 1):
+                if stop is not None and offset >= stop:
+                    return
+                events, why, end = records_of(data)
+                if not data.endswith(b"\n"):
+                    data, why = data[:end], ""  # noqa: PLW2901 - the rest is no line
+                if data:
+                    yield Line(number, offset, data, events, why)
+                offset += len(data)
+    except OSError as error:
+        raise store_error("read the log", path, error) from error
+
+
+def read_spans(path: Path, spans: Iterable[Span]) -> Iterator[Event]:
+    """Yield the records of the lines at `spans`, each line once.
+
+    Args:
+        path: the log.
+        spans: in order; one may be named several times in a row.
+
+    Raises:
+        StoreError: the file cannot be opened or read.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise store_error("read the log", path, error) from error
+    last: Span | None = None
+    try:
+        for span in spans:
+            if span != last:
+                yield from records_of(os.pread(handle, span[1], span[0])).events
+            last = span
+    except OSError as error:
+        raise store_error("read the log", path, error) from error
+    finally:
+        os.close(handle)
+
+
+def read_events(path: Path, artifacts: Artifacts | None = None) -> Iterator[Event]:
+    """Yield the events of a log, oldest first; the run may be live.
+
+    A damaged record is passed over, and announced by an event of kind `log.damaged`
+    with `seq` 0 and `data` {"line", "why"}; whole records on the same line are kept.
+
+    Args:
+        path: the log.
+        artifacts: where large fields lie; without it they stay
+            {"$artifact", "bytes"}.
+
+    Raises:
+        StoreError: the file cannot be opened or read.
+    """
+    last: Event | None = None
+    for line in read_lines(path):
+        if line.why:
+            yield _damaged(line.number, line.why, last)
+        for event in line.events:
+            last = event
+            try:
+                yield loaded(event, artifacts) if artifacts else event
+            except StoreError as error:
+                yield _damaged(line.number, str(error), event)
+
+
+def loaded(event: Event, artifacts: Artifacts) -> Event:
+    """Return `event` with the fields that were stored apart.
+
+    Raises:
+        StoreError: one of them is gone or damaged.
+    """
+    try:
+        found = {
+            name: orjson.loads(artifacts.read(value[REF]))
+            for name, value in event.data.items()
+            if type(value) is dict and REF in value
+        }
+    except (StoreError, ValueError) as error:
+        raise StoreError(f"`{event.kind}`, seq {event.seq}: {error}") from error
+    return replace(event, data=event.data | found) if found else event
+
+
+def _damaged(number: int, why: str, last: Event | None) -> Event:
+    at, run = (last.at, last.run) if last else ("", "")
+    return Event(0, at, run, "", DAMAGED, 0, {"line": number, "why": why})
