@@ -9,14 +9,18 @@ PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python;
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& { echo $$python; break; }; done)
 JOBS ?= 2
+# How many moments runs are killed at by `make kill-test`.
+MOMENTS ?= 200
 
-.PHONY: help demo test test-all setup format lint types unit package slow clean
+.PHONY: help demo test test-all kill-test setup format lint types unit package slow \
+	clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make demo      run the example with the offline model: no key, no cost'
 	@echo 'make test      every check that is fast enough to run often'
 	@echo 'make test-all  the slow tests as well'
+	@echo 'make kill-test kill runs at $(MOMENTS) moments and go on with each; minutes'
 	@echo 'make format    put the code in form'
 	@echo 'make clean     remove .venv, builds and caches; runs stay'
 
@@ -86,6 +90,10 @@ slow: $(VENV)/.dev
 	@echo '== slow tests'
 	$(BIN)/python -m pytest -q -n $(JOBS) -m 'slow and not live' \
 		--ignore tests/packaging/test_wheel.py
+
+kill-test: $(VENV)/.dev
+	@echo '== runs that are killed at $(MOMENTS) moments, and $(MOMENTS) with effects'
+	KILL_MOMENTS=$(MOMENTS) $(BIN)/python -m pytest -q -n $(JOBS) -m kill -rP
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format .
