@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field, replace
-
-import anyio.from_thread
 
 from orchestrator.errors import ToolError
 from orchestrator.events import FileSeen
@@ -26,6 +24,7 @@ from orchestrator.tools.extraction import (
 )
 from orchestrator.tools.hits import FileHit, parse_line
 from orchestrator.tools.ripgrep import lines_of_ripgrep
+from orchestrator.tools.threads import stop_if_abandoned
 from orchestrator.tools.versions import MAX_KEPT_BYTES, read_bytes
 
 __all__ = ["DOCUMENT_TYPE", "Converted", "Limits", "may_name_documents", "order_of"]
@@ -100,8 +99,7 @@ class Converted:
         """
         self._deadline = self._deadline or time.monotonic() + self.limits.seconds
         for path in paths:
-            with suppress(RuntimeError):  # not in a worker thread
-                anyio.from_thread.check_cancelled()
+            stop_if_abandoned()
             if path not in self._not_raw:
                 self._add(path, may_be_text=may_be_text)
 

@@ -12,12 +12,10 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio
-import anyio.to_thread
 import structlog
-from anyio.lowlevel import RunVar
 from pydantic import BaseModel
 
 from orchestrator.clock import Clock
@@ -28,26 +26,24 @@ from orchestrator.store.eventlog import EventLog
 from orchestrator.tools.arguments import encodable, listed, parse_arguments, shown
 from orchestrator.tools.base import Clip, Tool, ToolContext, ToolOutput
 from orchestrator.tools.entry import Admitted, admit
+from orchestrator.tools.grace import GRACE_S, UNKNOWN, with_grace
 from orchestrator.tools.registry import Registry
+from orchestrator.tools.threads import in_thread
 
 __all__ = ["TERMINAL", "CallResult", "CallSpec", "Executor", "is_cancelled"]
 
 TERMINAL = frozenset({"finish", "submit_findings"})
 """Tools that hand in; they run after all others of their step."""
 
-T = TypeVar("T")
-
 log = structlog.get_logger(__name__)
 
 _NAME_CHARS = 64
 _ERROR_CHARS = 300
 _HANDED_IN = "Not run: another hand-in of this step is accepted already."
-_MAX_THREADS = 40
 # Bigger texts are cleaned and clipped in a thread.
 _INLINE_CHARS = 50_000
 # Raised on purpose and for the run, not for the model.
 _FOR_THE_RUN = (LimitReached, StoreError)
-_threads: RunVar[anyio.CapacityLimiter] = RunVar("tool_threads")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +148,8 @@ class Executor:
 
         A failing call is a result with `is_error`. Terminal tools run after all others;
         once one is accepted, further ones are not run. Cancelling ends async tools;
-        a sync one that cannot be stopped is left alone and its result is dropped.
+        a sync one that cannot be stopped is left alone and its result is dropped. A
+        call with effects has a second to end first, and its outcome is on record.
 
         Args:
             calls: of one step.
@@ -228,7 +225,7 @@ class Executor:
 
             async def work(job: _Job, cause: int) -> None:
                 try:
-                    done[job.spec.call] = await self._run_one(job, cause)
+                    done[job.spec.call] = await self._run_job(job, cause, failures)
                 except _FOR_THE_RUN as error:
                     failures.append(error)
                     group.cancel_scope.cancel()
@@ -246,6 +243,24 @@ class Executor:
         agent = job.context.agent
         return self._log.append(intent, agent=agent, cause=reply).seq
 
+    async def _run_job(
+        self, job: _Job, cause: int, failures: Sequence[Exception]
+    ) -> CallResult:
+        """Run a call; one with effects may end, and is on record, when it is cut."""
+        if job.tool.effects != "effects":
+            return await self._run_one(job, cause)
+
+        def is_lost() -> CallResult:
+            return self._conclude(job, ToolOutput(UNKNOWN, is_error=True), cause)
+
+        def grace_s() -> float:  # where the disk fails, nothing can be recorded
+            broken = any(isinstance(error, StoreError) for error in failures)
+            return 0.0 if broken else GRACE_S
+
+        return await with_grace(
+            lambda: self._run_one(job, cause), is_lost, grace_s=grace_s
+        )
+
     async def _run_one(self, job: _Job, cause: int) -> CallResult:
         started = self._clock.monotonic()
         outcome: _Outcome | None = None
@@ -254,7 +269,7 @@ class Executor:
             if is_async:
                 outcome = await self._settle(job, job.tool.run(job.args, job.context))
             else:
-                called = await _in_thread(self._call, job)
+                called = await in_thread(self._call, job)
                 outcome = (
                     await self._settle(job, called)
                     if isinstance(called, Awaitable)
@@ -263,7 +278,7 @@ class Executor:
         if scope.cancelled_caught or outcome is None:
             outcome = _out_of_time(job.tool, is_async=is_async)
         if not isinstance(outcome, Admitted) and len(_text(outcome)) > _INLINE_CHARS:
-            outcome = await _in_thread(self._admit, outcome, job)
+            outcome = await in_thread(self._admit, outcome, job)
         seconds = self._clock.monotonic() - started
         return self._conclude(job, outcome, cause, seconds)
 
@@ -349,19 +364,6 @@ class Executor:
             outcome.value,
             outcome.tokens,
         )
-
-
-async def _in_thread(function: Callable[..., T], *args: object) -> T:
-    """Call `function` in a thread; one that does not end is left behind."""
-    try:
-        limiter = _threads.get()
-    except LookupError:
-        # Not anyio's own, which the log's sync uses: hanging tools must not stop it.
-        limiter = anyio.CapacityLimiter(_MAX_THREADS)
-        _threads.set(limiter)
-    return await anyio.to_thread.run_sync(
-        function, *args, abandon_on_cancel=True, limiter=limiter
-    )
 
 
 def is_cancelled() -> bool:

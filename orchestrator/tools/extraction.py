@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import suppress
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
-
-import anyio.from_thread
 
 from orchestrator.errors import ToolError
 from orchestrator.events import FileSeen
@@ -22,6 +19,7 @@ from orchestrator.store.artifacts import Artifacts
 from orchestrator.tools.base import ToolContext
 from orchestrator.tools.decoding import decode, encoding_of
 from orchestrator.tools.documents import Extracted, extract, is_installed
+from orchestrator.tools.threads import stop_if_abandoned
 from orchestrator.tools.versions import keep
 
 __all__ = ["MAX_DOCUMENT_BYTES", "TEXT", "Kept", "StillReading", "kept_text", "plain"]
@@ -141,8 +139,7 @@ def _read(reading: _Reading, kind: str, data: bytes) -> None:
 def _wait(reading: _Reading, kind: str, limit_s: float) -> None:
     deadline = time.monotonic() + limit_s
     while not reading.done.wait(max(min(_POLL_S, deadline - time.monotonic()), 0)):
-        with suppress(RuntimeError):  # not in a worker thread
-            anyio.from_thread.check_cancelled()
+        stop_if_abandoned()
         if time.monotonic() > deadline:
             raise StillReading(
                 f"this {kind.upper()} file takes long to read; it goes on in the "

@@ -14,9 +14,8 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import anyio.from_thread
-
 from orchestrator.errors import ToolError
+from orchestrator.tools.threads import stop_if_abandoned
 
 __all__ = ["lines_of_ripgrep"]
 
@@ -74,6 +73,8 @@ def lines_of_ripgrep(
             stdin=subprocess.PIPE if given else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            # Ctrl-C in a terminal is for us; it must not look like the end of a search.
+            process_group=0,
         )
     except (OSError, ValueError) as error:
         raise ToolError(f"ripgrep cannot be started: {error}") from error
@@ -89,6 +90,8 @@ def lines_of_ripgrep(
             process.wait(5)
         finally:
             process.kill()
+    if process.returncode < 0:  # by somebody else: what it wrote is not all
+        raise ToolError(f"the search was ended by signal {-process.returncode}")
     # 1 means no match; 2 a refusal, or that files could not be read.
     text, paths = _without_unread(said)
     if unread is not None:
@@ -139,8 +142,7 @@ def _chunks(
                 "the search took too long and was stopped; narrow it with `path` or "
                 "`glob`"
             )
-        with suppress(RuntimeError):  # not in a worker thread
-            anyio.from_thread.check_cancelled()
+        stop_if_abandoned()
         for number, _ in poller.poll(_POLL_MS):
             chunk = os.read(number, _CHUNK_BYTES)
             if not chunk:

@@ -17,6 +17,7 @@ from orchestrator.messages import Block, text_of
 from orchestrator.models.base import ModelRequest, Usage
 from orchestrator.spec.limits import AgentLimits
 from orchestrator.testing import FakeClock, Step, call, fail, reply, say, think
+from orchestrator.tools.grace import UNKNOWN
 
 DONE = call("finish", report="All is well.")
 
