@@ -88,7 +88,8 @@ class Outcome:
 
     Attributes:
         kind: `submitted`: a hand-in was accepted; `unvalidated`: there is only text;
-            `limit`: a limit, and the last call brought nothing; `failed`.
+            `limit`: a limit, and the last call brought nothing; `failed`; `cancelled`:
+            it alone was stopped.
         value: what was handed in, as the hand-in tool's port made it.
         text: the last words, where nothing was handed in.
         reason: why it ended so, for people.
@@ -96,7 +97,7 @@ class Outcome:
         turns: model calls made.
     """
 
-    kind: Literal["submitted", "unvalidated", "limit", "failed"]
+    kind: Literal["submitted", "unvalidated", "limit", "failed", "cancelled"]
     value: Any = None
     text: str = ""
     reason: str = ""

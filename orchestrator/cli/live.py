@@ -46,6 +46,7 @@ _INTERESTING = frozenset(
     {
         "agent.started",
         "brief.refused",
+        "control.received",
         "limit.reached",
         "model.failed",
         "model.retried",

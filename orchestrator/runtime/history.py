@@ -22,6 +22,7 @@ from orchestrator.errors import StoreError
 from orchestrator.events import (
     AgentStarted,
     BriefRefused,
+    ControlReceived,
     Event,
     LimitReachedEvent,
     ModelAnswered,
@@ -53,7 +54,7 @@ _KEPT = frozenset(
     kind.KIND
     for kind in (
         RunStarted, RunResumed, RunAsked, RunEnded, SubagentAccepted, SubagentEnded,
-        BriefRefused, NotesUpdated, ReportSubmitted, LimitReachedEvent,
+        BriefRefused, NotesUpdated, ReportSubmitted, LimitReachedEvent, ControlReceived,
     )
 )  # fmt: skip
 """Kinds that are read again whoever they are about."""

@@ -22,6 +22,7 @@ from orchestrator.ids import run_id
 from orchestrator.messages import Message, encode
 from orchestrator.models.choose import window_tokens
 from orchestrator.runtime.citations import KnownPlaces
+from orchestrator.runtime.control import Control
 from orchestrator.runtime.finish import Finisher
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.inputs import write_inputs
@@ -123,7 +124,7 @@ async def work(
     ending: Outcome | Bug | None = None
     try:
         with live.scope:
-            ending = await _watched(session, dispatcher, lead)
+            ending = await _watched(session, live, dispatcher, lead)
     except anyio.get_cancelled_exc_class():
         # The caller is being cancelled: record it, then let go.
         await _shielded(session, dispatcher, None)
@@ -132,7 +133,7 @@ async def work(
 
 
 async def _watched(
-    session: Session, dispatcher: Dispatcher, lead: Resumed | None
+    session: Session, live: Live, dispatcher: Dispatcher, lead: Resumed | None
 ) -> Outcome | Bug:
     """Let the lead work, with the derived files kept true meanwhile.
 
@@ -140,8 +141,10 @@ async def _watched(
         StoreError: the run folder cannot be written.
     """
     ending: Outcome | Bug | StoreError
+    control = Control(session.folder, session.log, dispatcher, live.scope.cancel)
     async with anyio.create_task_group() as group:
         group.start_soon(_keep_true, session)
+        group.start_soon(control.watch)
         try:
             ending = await _lead(session, dispatcher, lead)
         except StoreError as error:

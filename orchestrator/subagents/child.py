@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+import anyio
 import anyio.to_thread
 import orjson
 
@@ -15,11 +16,12 @@ from orchestrator.agent.notes import NotesWriter
 from orchestrator.agent.rebuild import Resumed
 from orchestrator.agent.spec import Outcome
 from orchestrator.brief import Brief
-from orchestrator.events import SubagentEnded
+from orchestrator.events import AgentEnded, SubagentEnded
 from orchestrator.findings import Findings
 from orchestrator.messages import clean_text
 from orchestrator.store.disk import write_derived
 from orchestrator.store.transcript import as_jsonl
+from orchestrator.subagents.brake import Brake
 from orchestrator.subagents.collector import Accepted, Collector
 from orchestrator.subagents.crew import Crew
 from orchestrator.subagents.partial import (
@@ -50,6 +52,7 @@ class Child:
     resumed: Resumed | None = None
     returned: tuple[Findings, ...] = ()
     """Findings that were sent back, oldest first."""
+    brake: Brake = field(default_factory=Brake)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,8 @@ class _Taken:
 async def run_child(crew: Crew, child: Child) -> SubagentEnded:
     """Run one subagent to its end, write its files and log what it delivers.
 
-    Cancelling ends it; the log then holds what is finished.
+    Cancelling ends it; the log then holds what is finished. With its brake pulled it
+    delivers what it has by then.
 
     Raises:
         StoreError: the run folder cannot be written.
@@ -99,16 +103,31 @@ async def run_child(crew: Crew, child: Child) -> SubagentEnded:
     )
     collector.knows_ref = agent.state.transcript.holds
     try:
-        outcome = await agent.run()
+        outcome = await _work(crew, child, agent)
     finally:
         transcript = as_jsonl(agent.state.transcript.messages).decode()
         _write(crew, child.id, "transcript.jsonl", transcript)
-    taken = await _take(crew, child, agent, outcome, collector)
-    return await _deliver(crew, child, taken, outcome.kind, _why(outcome))
+    ended: list[SubagentEnded] = []
+    # Its work is over and on record: nothing that takes long is left.
+    with anyio.CancelScope(shield=True):
+        taken = await _take(crew, child, agent, outcome, collector)
+        ended.append(await _deliver(crew, child, taken, outcome.kind, _why(outcome)))
+    return ended[0]
+
+
+async def _work(crew: Crew, child: Child, agent: Agent) -> Outcome:
+    """Let the agent work until it ends, or its brake is pulled."""
+    brake = child.brake
+    with brake.watching():
+        if not brake.why:
+            return await agent.run()
+    turns = agent.state.turns
+    crew.services.log.append(AgentEnded("cancelled", brake.why, turns), agent=child.id)
+    return Outcome("cancelled", reason=brake.why, turns=turns)
 
 
 async def broken_off(
-    crew: Crew, child: Child, why: str, trace: str = ""
+    crew: Crew, child: Child, why: str, trace: str = "", *, outcome: str = "failed"
 ) -> SubagentEnded:
     """Log the end of a subagent that broke off, with what is known of its work.
 
@@ -117,6 +136,7 @@ async def broken_off(
         child: who it was.
         why: in words; for the lead too.
         trace: of a fault of the program.
+        outcome: `failed`, or `cancelled`.
 
     Raises:
         StoreError: the run folder cannot be written.
@@ -128,9 +148,10 @@ async def broken_off(
         notes=_notes(crew, child.id),
         files=list(crew.sightings.of(child.id)),
     )
-    taken = _Taken(found.model_copy(update={"status": "failed"}))
+    if outcome == "failed":
+        found = found.model_copy(update={"status": "failed"})
     trace = redact(clean_text(trace))[-MAX_TRACE_CHARS:]
-    return await _deliver(crew, child, taken, "failed", why, trace=trace)
+    return await _deliver(crew, child, _Taken(found), outcome, why, trace=trace)
 
 
 def _why(outcome: Outcome) -> str:
@@ -204,7 +225,7 @@ async def _deliver(
         outcome=outcome,
         reason=reason,
         findings=findings.model_dump(mode="json"),
-        explored_tokens=crew.sightings.explored[child.id],
+        explored_tokens=crew.sightings.explored.get(child.id, 0),
         returned_tokens=crew.services.count(body),
         unsupported=len(unsupported),
         unsupported_items=list(unsupported),

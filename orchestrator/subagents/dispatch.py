@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 
 import anyio
 import anyio.to_thread
@@ -26,81 +26,22 @@ from orchestrator.events import (
 )
 from orchestrator.findings import Findings
 from orchestrator.models.choose import window_tokens
+from orchestrator.subagents.brake import BY_A_PERSON
 from orchestrator.subagents.child import Child, broken_off, run_child
 from orchestrator.subagents.crew import Crew
 from orchestrator.subagents.fan_out import delivery
-from orchestrator.subagents.render import Delivered, Refused
+from orchestrator.subagents.place import CANCELLED, Place, delivered, makes_up_for
+from orchestrator.subagents.render import Refused
 from orchestrator.tools.base import ToolOutput
 from orchestrator.tools.executor import is_cancelled
 
-__all__ = ["Dispatcher", "Place"]
+__all__ = ["Dispatcher"]
 
-FAILED = frozenset({"failed", "limit", "unvalidated"})
-"""Outcomes after which something the lead asked for is not there."""
-CANCELLED = "cancelled"
 USED_UP = "subagents of this run are used up"
 MAX_REASON_CHARS = 300
 MAX_TITLES = 5
 FAN_OUT_SHARE = 0.25
 """Of the parent's free window: what all findings of one call may take together."""
-
-
-@dataclass(slots=True)
-class Place:
-    """One accepted brief and what became of it.
-
-    Attributes:
-        child: who works on it.
-        call: id of the `delegate` call.
-        index: its place in that call, from 0.
-        after: ids of the subagents that had ended when it was accepted.
-        ended: how it ended, or None.
-    """
-
-    child: Child
-    call: str
-    index: int
-    after: frozenset[str] = frozenset()
-    ended: SubagentEnded | None = None
-
-    @property
-    def id(self) -> str:
-        """Return the agent's id."""
-        return self.child.id
-
-    @property
-    def brief(self) -> Brief:
-        """Return what it was asked."""
-        return self.child.brief
-
-    @property
-    def findings(self) -> Findings | None:
-        """Return the findings as delivered, or None while the subagent is at work."""
-        return Findings.model_validate(self.ended.findings) if self.ended else None
-
-    @property
-    def title(self) -> str:
-        """Return the brief's title on one line."""
-        return " ".join(self.brief.title.split())
-
-    @property
-    def problem(self) -> str:
-        """Return why what it was asked for is not there, or ""."""
-        ended = self.ended
-        if ended is None:
-            return "failed: it was not finished"
-        reason = " ".join(ended.reason.split())[:MAX_REASON_CHARS]
-        if ended.outcome == CANCELLED:
-            return f"was cancelled: {reason}"
-        if ended.outcome in FAILED:
-            return f"failed: {reason or ended.outcome}"
-        if ended.status == "failed":
-            summary = " ".join(str(ended.findings.get("summary", "")).split())
-            return f"could not do the work: {summary[:MAX_REASON_CHARS]}"
-        # With a reason, a limit made it hand in.
-        if reason and ended.status != "complete":
-            return f"did not come to its end: {reason}"
-        return ""
 
 
 class Dispatcher:
@@ -196,7 +137,7 @@ class Dispatcher:
         await self._run_all([place for place in mine if place.ended is None])
         delivered = await anyio.to_thread.run_sync(
             delivery,
-            [_delivered(place) for place in mine],
+            [delivered(place) for place in mine],
             refused,
             int(self.free_tokens() * FAN_OUT_SHARE),
             services.count,
@@ -237,7 +178,7 @@ class Dispatcher:
         lines = [
             f"subagent {place.id} ({place.title}) {place.problem}"
             for place in places
-            if place.problem and not any(_makes_up_for(each, place) for each in places)
+            if place.problem and not any(makes_up_for(each, place) for each in places)
         ]
         answered = {place.title.casefold() for place in places if not place.problem}
         titles = [
@@ -355,7 +296,7 @@ class Dispatcher:
         """Run a subagent once there is room; a cancelled one needs none."""
         brake = place.child.brake
         with brake.watching():
-            await self._room.acquire_on_behalf_of(place)
+            await self._room.acquire_on_behalf_of(place.id)
         try:
             if brake.why and place.child.resumed is None:
                 place.ended = await broken_off(
@@ -365,7 +306,7 @@ class Dispatcher:
                 await self._run_one(place)
         finally:
             with suppress(RuntimeError):  # it was cancelled while it waited
-                self._room.release_on_behalf_of(place)
+                self._room.release_on_behalf_of(place.id)
 
     async def _run_one(self, place: Place) -> None:
         why, trace = "", ""
@@ -409,24 +350,3 @@ class Dispatcher:
 
     def _place(self, agent: str) -> Place:
         return next(place for place in self.places if place.id == agent)
-
-
-def _makes_up_for(later: Place, failed: Place) -> bool:
-    """Tell whether `later`, sent after `failed` had ended, brought its answer."""
-    is_same = later.title.casefold() == failed.title.casefold()
-    return is_same and failed.id in later.after and not later.problem
-
-
-def _delivered(place: Place) -> Delivered:
-    ended, found = place.ended, place.findings
-    if ended is None or found is None:
-        raise ValueError(f"`{place.id}` has not ended")
-    return Delivered(
-        agent=place.id,
-        title=place.brief.title,
-        findings=found,
-        outcome=ended.outcome,
-        reason=ended.reason,
-        unsupported=tuple(ended.unsupported_items),
-        notes=tuple(ended.notes),
-    )

@@ -1,0 +1,113 @@
+"""Requests to a live run: small files in its `control/` folder, for one process only.
+
+Each is addressed to whoever holds the lock of the run, so that one that nobody took in
+time means nothing to a later process.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import orjson
+
+from orchestrator.errors import StoreError
+from orchestrator.store.disk import store_error, write_derived
+from orchestrator.store.lock import Holder
+
+__all__ = ["STOP", "Request", "pending", "read_request", "remove", "send"]
+
+STOP = "stop"
+"""The action: end gently, an agent or the whole run."""
+
+MAX_REQUEST_BYTES = 4096
+_SUFFIX = ".json"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a person asks of a live run.
+
+    Attributes:
+        action: `stop`; later versions may know more.
+        holder: the process that is asked.
+        to: the agent it is about; "" for the whole run.
+    """
+
+    action: str
+    holder: Holder
+    to: str = ""
+
+
+def send(folder: Path, request: Request) -> Path:
+    """Put `request` into the folder, whole or not at all, and return its file.
+
+    The file goes away when it is taken. The folder is made if it is missing.
+
+    Raises:
+        StoreError: it could not be written.
+    """
+    # Names sort by time, so that requests are taken in the order they were made.
+    name = f"{time.time_ns():020d}-{secrets.token_hex(4)}{_SUFFIX}"
+    path = folder / name
+    write_derived(path, orjson.dumps(asdict(request)) + b"\n")
+    return path
+
+
+def pending(folder: Path) -> list[Path]:
+    """Return the files of requests, oldest first; none where the folder is missing."""
+    try:
+        names = os.listdir(folder)  # noqa: PTH208 - asked often, and mostly empty
+    except OSError:
+        return []
+    return [
+        folder / name
+        for name in sorted(names)
+        if name.endswith(_SUFFIX) and not name.startswith(".")
+    ]
+
+
+def read_request(path: Path) -> Request:
+    """Return the request in a file.
+
+    Raises:
+        StoreError: it cannot be read, or is no request.
+    """
+    try:
+        data = _content(path)
+        found = orjson.loads(data)
+        holder = Holder(int(found["holder"]["pid"]), str(found["holder"]["since"]))
+        return Request(str(found["action"]), holder, str(found.get("to", "")))
+    except OSError as error:
+        raise store_error("read the request", path, error) from error
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise StoreError(f"`{path}` is not a request") from error
+
+
+def remove(path: Path) -> None:
+    """Remove a request that was taken, or that means nothing; gone is fine too."""
+    with suppress(OSError):
+        path.unlink()
+
+
+def _content(path: Path) -> bytes:
+    """Return the bytes of a small plain file.
+
+    Raises:
+        OSError: it cannot be opened.
+        ValueError: it is something else; opening that might wait.
+    """
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    handle = os.open(path, flags)
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_REQUEST_BYTES:
+            raise ValueError(f"`{path}` is not a small file")
+        return os.read(handle, MAX_REQUEST_BYTES)
+    finally:
+        os.close(handle)
