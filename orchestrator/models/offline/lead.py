@@ -3,128 +3,98 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from orchestrator.models.offline import phrases
-from orchestrator.models.offline.answers import (
-    AgentResult,
-    Refusal,
-    parse_results,
-    refusals,
-)
+from orchestrator.models.offline.answers import AgentResult
+from orchestrator.models.offline.chapters import Chapter, Task, newest_chapter
 from orchestrator.models.offline.explorer import alone, look
 from orchestrator.models.offline.ranking import Question
-from orchestrator.models.offline.reading import (
-    Call,
-    Conversation,
-    bullets,
-    questions_of,
-    sections,
-)
+from orchestrator.models.offline.reading import Call, Conversation
 from orchestrator.models.offline.report import (
     Draft,
     compose,
     without_citations,
+)
+from orchestrator.models.offline.rounds import (
+    MAX_ROUNDS,
+    Round,
+    results_of,
+    rounds_of,
 )
 from orchestrator.models.offline.scope import Scope, scope_of
 from orchestrator.models.offline.words import is_han
 
 __all__ = ["lead"]
 
-MAX_BRIEFS = 64
-MAX_PER_BRIEF = 20
-"""More questions are refused."""
-MAX_ROUNDS = 3
-_SUBAGENTS = re.compile(r"\b(\d+) subagents?\b")
-_PROFILE = re.compile(r"^- `([^`\n]+)`:", re.MULTILINE)
 _RAISED = re.compile(r"Not taken yet\b")
-_MAX_TOKENS = re.compile(r"\bat most (\d+) tokens\b")
+_WRONG = re.compile(r"^wrong citation\b")
 
 Step = tuple[str, dict[str, Any]]
-Group = list[int]
-
-
-class _Task:
-    """The task as its first message says it."""
-
-    def __init__(self, conversation: Conversation) -> None:
-        parts = sections(conversation.first)
-        self.objective = parts.get("objective") or parts.get("目标") or parts[""]
-        self.objective = self.objective or conversation.first
-        named = parts.get("questions") or parts.get("问题") or ""
-        self.questions = questions_of(named, self.objective)
-        self.constraints = bullets(parts.get("constraints", ""))
-        self.profiles = _PROFILE.findall(conversation.first)
-        allowed = _SUBAGENTS.search(parts.get("setting", "") or conversation.first)
-        self.most = max(min(int(allowed.group(1)) if allowed else 8, MAX_BRIEFS), 1)
-        self.deliverable = parts.get("deliverable", "")
-        tokens = _MAX_TOKENS.search(self.deliverable)
-        self.max_tokens = int(tokens.group(1)) if tokens else 4000
 
 
 def lead(conversation: Conversation) -> list[Step]:
     """Return the calls of the lead's next turn."""
-    task = _Task(conversation)
-    finished = conversation.named("finish")
+    chapter = newest_chapter(conversation)
+    task, view = chapter.task, chapter.view
+    finished = chapter.newest.view.named("finish")
     # A limit that stopped it was raised since: the work goes on where it was.
     goes_on = bool(finished) and bool(_RAISED.match(finished[-1].result))
     finished = tuple(each for each in finished if not _RAISED.match(each.result))
     if not goes_on and finished and finished[-1].answered and finished[-1].is_error:
         return [("finish", _mended_finish(finished))]
-    calls = conversation.named("delegate")
-    if "delegate" not in conversation.tools:
-        return _by_itself(conversation, task)
-    scope = scope_of(task.constraints, (), conversation.listed)
-    rounds = _rounds(task, calls)
+    if "delegate" not in view.tools:
+        return _by_itself(chapter)
+    scope = scope_of(task.constraints, (), view.listed)
+    rounds = rounds_of(chapter)
     scope = _if_refused(scope, rounds)
-    if not conversation.must_end:
-        steps = _before_results(conversation, task, rounds, scope)
+    if not view.must_end:
+        steps = _before_results(chapter, rounds, scope)
         if steps:
             return steps
-    results = [part for each in rounds for part in each.results]
+    results = results_of(rounds)
     # Refused to the end, or more than the subagents can take.
-    given = {number for group in _groups(task) for number in group}
     left = [number for group in rounds[-1].groups for number in group]
-    left += [n for n in range(1, len(task.questions) + 1) if n not in given]
-    if left and calls and not scope.is_closed and "grep" in conversation.tools:
+    left += rounds[-1].left
+    if left and not scope.is_closed and "grep" in view.tools:
         texts = [task.questions[number - 1] for number in left]
-        steps = look(conversation, texts, scope)
-        if steps and not conversation.must_end:
+        steps = look(view, texts, scope)
+        if steps and not view.must_end:
             return steps
-        own = alone(conversation, texts, scope) if conversation.named("grep") else []
+        own = alone(view, texts, scope) if view.named("grep") else []
         results += [
             replace(result, questions=[number])
             for number, result in zip(left, own, strict=False)
         ]
-    return _hand_in(conversation, task, results, scope)
+    return _hand_in(chapter, results, scope)
 
 
 # ---- before the subagents -----------------------------------------------------------
 
 
 def _before_results(
-    conversation: Conversation, task: _Task, rounds: Sequence[_Round], scope: Scope
+    chapter: Chapter, rounds: Sequence[Round], scope: Scope
 ) -> list[Step]:
     """Return the look around or the next `delegate`, or nothing where all is out."""
-    is_first = len(rounds) == 1
-    steps = _first_steps(conversation, task) if is_first else []
+    steps = _first_steps(chapter) if len(rounds) == 1 else []
     if steps or scope.is_closed:
         return steps
-    if is_first or (rounds[-1].groups and len(rounds) <= MAX_ROUNDS):
-        return [_delegate(task, rounds, scope, conversation.listed)]
+    if rounds[-1].groups and len(rounds) <= MAX_ROUNDS:
+        return [_delegate(chapter, rounds, scope)]
     return []
 
 
-def _first_steps(conversation: Conversation, task: _Task) -> list[Step]:
+def _first_steps(chapter: Chapter) -> list[Step]:
     """Return a look at the workspace and the first notes, or nothing if taken."""
-    if conversation.named("list_dir") or conversation.named("update_notes"):
+    view, task = chapter.view, chapter.task
+    if view.named("list_dir") or view.named("update_notes"):
         return []
     steps: list[Step] = []
-    if "list_dir" in conversation.tools:
+    if "list_dir" in view.tools:
         steps.append(("list_dir", {"path": "."}))
-    if "update_notes" in conversation.tools:
+    if "update_notes" in view.tools:
         plan = [f"- [ ] {question}" for question in task.questions]
         steps += [
             _note("Goal", phrases.shortened(task.objective, 600)),
@@ -137,65 +107,46 @@ def _note(section: str, text: str) -> Step:
     return ("update_notes", {"section": section, "mode": "replace", "text": text})
 
 
-@dataclass(frozen=True, slots=True)
-class _Round:
-    """One `delegate`: what it brought, and which groups of questions it left."""
-
-    results: list[AgentResult]
-    groups: list[Group]
-    refused: list[Refusal]
-
-
-def _rounds(task: _Task, calls: Sequence[Call]) -> list[_Round]:
-    """Return the rounds so far; the first is the state before any call."""
-    rounds = [_Round([], _groups(task), [])]
-    for call in calls:
-        asked = rounds[-1].groups
-        titles = [str(brief.get("title")) for brief in call.input.get("briefs") or []]
-        numbers = {
-            phrases.mark(title): group
-            for title, group in zip(titles, asked, strict=False)
-        }
-        results = [
-            replace(result, questions=numbers.get(phrases.mark(result.title), []))
-            for result in parse_results(call.result)
-        ]
-        refused = refusals(call.result)
-        left = [asked[each.index] for each in refused if each.index < len(asked)]
-        if call.is_error and not refused and not results:
-            left = asked
-        rounds.append(_Round(results, left if call.answered else [], refused))
-    return rounds
-
-
-def _delegate(
-    task: _Task, rounds: Sequence[_Round], scope: Scope, listed: Sequence[str]
-) -> Step:
+def _delegate(chapter: Chapter, rounds: Sequence[Round], scope: Scope) -> Step:
     """Return the next `delegate`, the refused briefs said in another way."""
-    last = rounds[-1]
+    last, task = rounds[-1], chapter.task
     quoted = [
         words for each in rounds for refusal in each.refused for words in refusal.quoted
     ]
     problems = [text for each in rounds for r in each.refused for text in r.problems]
     briefs: list[dict[str, Any]] = []
-    for group in last.groups:
+    for group in last.groups[len(last.briefs) :]:
         asked = [task.questions[number - 1] for number in group]
         if any("`scope." not in text for text in problems):
             is_last = len(rounds) >= MAX_ROUNDS
             asked = [_said_again(each, quoted, plainly=is_last) for each in asked]
         where = scope
-        if not scope.include and len(rounds) == 1:
-            where = scope_of(task.constraints, asked, listed)
+        if not scope.include and len(rounds) == 1 and not last.refused:
+            where = scope_of(task.constraints, asked, chapter.view.listed)
         briefs.append(_brief(task, asked, where))
-    marks: set[str] = set()
+    _tell_apart(briefs, [*chapter.earlier_titles, *map(_title, last.briefs)])
+    return (
+        "delegate",
+        {"briefs": [*map(dict, last.briefs), *briefs], "wait": "all"},
+    )
+
+
+def _title(brief: Mapping[str, Any]) -> str:
+    return str(brief.get("title"))
+
+
+def _tell_apart(briefs: Sequence[dict[str, Any]], taken: Sequence[str]) -> None:
+    """Give each brief a title of its own."""
+    marks = {phrases.mark(title) for title in taken}
     for number, brief in enumerate(briefs, 1):
-        if phrases.mark(brief["title"]) in marks:
-            brief["title"] = f"{brief['title']} ({number})"
+        title, at = brief["title"], max(number, 2)
+        while phrases.mark(brief["title"]) in marks:
+            brief["title"] = f"{title} ({at})"
+            at += 1
         marks.add(phrases.mark(brief["title"]))
-    return ("delegate", {"briefs": briefs, "wait": "all"})
 
 
-def _if_refused(scope: Scope, rounds: Sequence[_Round]) -> Scope:
+def _if_refused(scope: Scope, rounds: Sequence[Round]) -> Scope:
     """Return `scope`, closed where the places that constraints keep to were refused."""
     problems = [text for each in rounds for r in each.refused for text in r.problems]
     about = [text for text in problems if "`scope.include`" in text]
@@ -213,16 +164,7 @@ def _said_again(question: str, quoted: Sequence[str], *, plainly: bool) -> str:
     return phrases.speaks_of(terms, chinese=is_han(question)) if terms else bare
 
 
-def _groups(task: _Task) -> list[list[int]]:
-    """Return the numbers of the questions by brief, evenly spread."""
-    count = len(task.questions)
-    briefs = min(count, task.most)
-    size = min(-(-count // briefs), MAX_PER_BRIEF)
-    numbers = list(range(1, count + 1))
-    return [numbers[at : at + size] for at in range(0, count, size)][:briefs]
-
-
-def _brief(task: _Task, questions: Sequence[str], scope: Scope) -> dict[str, Any]:
+def _brief(task: Task, questions: Sequence[str], scope: Scope) -> dict[str, Any]:
     chinese = is_han(questions[0])
     tokens = min(900 + 300 * len(questions), 4000)
     brief: dict[str, Any] = {
@@ -243,40 +185,40 @@ def _brief(task: _Task, questions: Sequence[str], scope: Scope) -> dict[str, Any
 # ---- what came back -----------------------------------------------------------------
 
 
-def _by_itself(conversation: Conversation, task: _Task) -> list[Step]:
+def _by_itself(chapter: Chapter) -> list[Step]:
     """Search and answer without subagents, where none may be used."""
-    has_listing = conversation.named("list_dir") or "list_dir" not in conversation.tools
-    if task.constraints and not has_listing and not conversation.must_end:
+    view, task = chapter.view, chapter.task
+    has_listing = view.named("list_dir") or "list_dir" not in view.tools
+    if task.constraints and not has_listing and not view.must_end:
         return [("list_dir", {"path": "."})]
-    scope = scope_of(task.constraints, (), conversation.listed)
+    scope = scope_of(task.constraints, (), view.listed)
     if scope.unclear:
-        return _hand_in(conversation, task, (), scope)
-    if not conversation.must_end:
-        steps = look(conversation, task.questions, scope)
+        return _hand_in(chapter, (), scope)
+    if not view.must_end:
+        steps = look(view, task.questions, scope)
         if steps:
             return steps
-    return _hand_in(
-        conversation, task, alone(conversation, task.questions, scope), scope
-    )
+    return _hand_in(chapter, alone(view, task.questions, scope), scope)
 
 
 def _hand_in(
-    conversation: Conversation,
-    task: _Task,
-    results: Sequence[AgentResult],
-    scope: Scope,
+    chapter: Chapter, results: Sequence[AgentResult], scope: Scope
 ) -> list[Step]:
+    view, task = chapter.view, chapter.task
     draft = compose(
         task.objective,
         task.questions,
         results,
         deliverable=task.deliverable,
         max_tokens=task.max_tokens,
-        cut_short=conversation.must_end,
+        cut_short=view.must_end,
         scope=scope,
     )
+    wrong = "\n".join(line for line in chapter.missing if _WRONG.match(line))
+    if wrong:
+        draft.report = without_citations(draft.report, wrong, drop_all=False)
     steps: list[Step] = []
-    if "update_notes" in conversation.tools and not conversation.must_end:
+    if "update_notes" in view.tools and not view.must_end:
         steps = [_note(section, text) for section, text in _notes(draft)]
     given: dict[str, Any] = {"report": draft.report}
     if draft.has_result:

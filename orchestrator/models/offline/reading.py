@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from orchestrator.messages import Block, text_of
 from orchestrator.models.base import ModelRequest
+from orchestrator.models.offline.openings import Opening, opening_in
 from orchestrator.models.offline.words import concepts, is_question
 
 __all__ = [
     "Call",
     "Conversation",
+    "asked_in",
     "bullets",
     "parts_of",
     "paths_in",
@@ -68,6 +70,8 @@ class Call:
     result: str = ""
     is_error: bool = False
     answered: bool = False
+    turn: int = 0
+    """Assistant messages before the one that holds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,34 +88,48 @@ class Conversation:
     turns: int = 0
     """Assistant messages so far."""
     just_said: str = ""
-    """Text of the last message, results left out."""
+    """Text of the last message, results and openings left out."""
+    openings: tuple[Opening, ...] = ()
+    """Further questions and the like, oldest first; no part of the texts above."""
 
     @classmethod
     def of(cls, request: ModelRequest) -> Conversation:
         """Read `request`."""
         results: dict[str, Block] = {}
-        calls: list[Block] = []
+        calls: list[tuple[Block, int]] = []
         said: list[str] = []
-        turns = 0
+        openings: list[Opening] = []
+        turns, just_said = 0, ""
         for message in request.messages:
-            content = message.get("content") or ""
+            blocks = _blocks(message.get("content") or "")
+            texts = [block for block in blocks if block.get("type") == "text"]
+            just_said = text_of(texts)
             if message.get("role") == "assistant":
+                calls += [(block, turns) for block in blocks if _is_call(block)]
                 turns += 1
-                calls += [block for block in _blocks(content) if _is_call(block)]
                 continue
-            for block in _blocks(content):
+            for block in blocks:
                 if block.get("type") == "tool_result":
                     results[str(block.get("tool_use_id"))] = block
-            said.append(_own_text(content))
-        last = request.messages[-1] if request.messages else {}
+            # The very first text is the task or the brief, whatever it holds.
+            kept, found = _without_openings(texts, turns, start=0 if said else 1)
+            openings += found
+            just_said = text_of(kept)
+            said.append(just_said)
         return cls(
             tools=frozenset(str(tool.get("name")) for tool in request.tools),
             first=said[0] if said else "",
-            calls=tuple(_call(block, results) for block in calls),
+            calls=tuple(_call(block, results, turn) for block, turn in calls),
             said=tuple(text for text in said[1:] if text),
             turns=turns,
-            just_said=_own_text(last.get("content") or ""),
+            just_said=just_said,
+            openings=tuple(openings),
         )
+
+    def between(self, start: int, end: int) -> Conversation:
+        """Return it with the calls of these turns alone, `end` not included."""
+        calls = tuple(call for call in self.calls if start <= call.turn < end)
+        return replace(self, calls=calls)
 
     def named(self, name: str) -> tuple[Call, ...]:
         """Return the calls of one tool, oldest first."""
@@ -146,15 +164,25 @@ def _blocks(content: str | Sequence[Block]) -> Sequence[Block]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
-def _own_text(content: str | Sequence[Block]) -> str:
-    return text_of([b for b in _blocks(content) if b.get("type") == "text"])
+def _without_openings(
+    texts: Sequence[Block], turn: int, *, start: int
+) -> tuple[list[Block], list[Opening]]:
+    """Return the texts that open nothing, and what the others open."""
+    kept, openings = list(texts[:start]), []
+    for block in texts[start:]:
+        opening = opening_in(text_of([block]), turn)
+        if opening:
+            openings.append(opening)
+        else:
+            kept.append(block)
+    return kept, openings
 
 
 def _is_call(block: Block) -> bool:
     return block.get("type") == "tool_use"
 
 
-def _call(block: Block, results: Mapping[str, Block]) -> Call:
+def _call(block: Block, results: Mapping[str, Block], turn: int) -> Call:
     result = results.get(str(block.get("id")))
     given = block.get("input")
     return Call(
@@ -164,6 +192,7 @@ def _call(block: Block, results: Mapping[str, Block]) -> Call:
         result=text_of(result.get("content") or "") if result else "",
         is_error=bool(result and result.get("is_error")),
         answered=result is not None,
+        turn=turn,
     )
 
 
@@ -223,6 +252,29 @@ def questions_of(named: str, objective: str) -> list[str]:
         asked = []
         sentences = [part for each in sentences for part in parts_of(each)]
     return list(dict.fromkeys((asked[:24] or sentences[:6]) or [whole]))
+
+
+def asked_in(text: str) -> list[str]:
+    """Return the questions of a text without headings: listed, and asked around it."""
+    lines = text.splitlines()
+    marked = [at for at, line in enumerate(lines) if _BULLET.match(line)]
+    if not marked:
+        return questions_of("", text)
+    # What follows the list after an empty line, and is not set in, is no part of it.
+    end = next(
+        (
+            at
+            for at in range(marked[-1] + 1, len(lines))
+            if not lines[at - 1].strip() and lines[at].strip() and lines[at][0] != " "
+        ),
+        len(lines),
+    )
+    around = [" ".join(lines[: marked[0]]), " ".join(lines[end:])]
+    before, after = (
+        [each for each in _cut(_SENTENCE, part) if is_question(each)] for part in around
+    )
+    listed = bullets("\n".join(lines[marked[0] : end]))
+    return list(dict.fromkeys([*before, *listed, *after]))
 
 
 def parts_of(question: str) -> list[str]:

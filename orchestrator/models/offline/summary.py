@@ -7,7 +7,12 @@ from collections.abc import Iterator
 
 from orchestrator.models.offline.phrases import shortened
 from orchestrator.models.offline.ranking import Question
-from orchestrator.models.offline.reading import Conversation, questions_of, sections
+from orchestrator.models.offline.reading import (
+    Conversation,
+    asked_in,
+    questions_of,
+    sections,
+)
 from orchestrator.models.offline.words import Bag
 
 __all__ = ["is_asked_for", "summarise"]
@@ -72,6 +77,9 @@ def _lines(conversation: Conversation, name: str) -> list[str]:
 
 
 def _wanted(conversation: Conversation) -> list[str]:
+    asked = [o.question for o in conversation.openings if o.question]
+    if asked:
+        return asked_in(asked[-1])
     parts = sections(conversation.first)
     objective = parts.get("objective") or conversation.first[:2000]
     return questions_of(parts.get("questions", ""), objective)
