@@ -330,8 +330,19 @@ async def test_a_heading_in_the_task_or_in_a_result_opens_nothing() -> None:
 # ---- going on -----------------------------------------------------------------------
 
 
-async def test_what_failed_is_sent_again_word_for_word_and_reported_whole() -> None:
-    conversation = await gone_on(A2_MISSING)
+@pytest.mark.parametrize(
+    "problem",
+    [
+        "failed: the endpoint was gone",
+        "was cancelled: a person stopped it with `orchestrate stop`",
+        "could not do the work: no tool for searching was at hand",
+        "did not come to its end: a limit (minutes) made it hand in",
+    ],
+)
+async def test_what_is_missing_is_sent_again_word_for_word_and_reported_whole(
+    problem: str,
+) -> None:
+    conversation = await gone_on(f"subagent a2 (pays the deposit) {problem}")
     sent = conversation.calls[3]["input"]["briefs"]
 
     again = await briefs_of(conversation)

@@ -359,6 +359,15 @@ def test_a_line_with_a_refused_citation_is_taken_out() -> None:
     assert [each.text for each in citations(kept)] == ["a/b.md:1"]
 
 
+def test_a_citation_that_begins_like_a_refused_one_is_kept() -> None:
+    report = "- One [a1#1]\n- Two [a1#12]\n- Three [a/b.md:1]\n- Four [a/b.md:12]\n"
+
+    refusal = "- [a1#12]: no\n- [a/b.md:12]: no"
+    kept = without_citations(report, refusal, drop_all=False)
+
+    assert [each.text for each in citations(kept)] == ["a1#1", "a/b.md:1"]
+
+
 async def test_a_result_with_a_gap_is_handed_in_with_the_gap() -> None:
     schema = {
         "type": "object",

@@ -357,7 +357,7 @@ def without_citations(report: str, refusal: str, *, drop_all: bool) -> str:
     kept: list[str] = []
     for line in report.split("\n"):
         named = [citation.text for citation in citations(line)]
-        if named and (drop_all or any(text in refusal for text in named)):
+        if named and (drop_all or any(f"[{text}]" in refusal for text in named)):
             chinese = is_han(line)
             kept.append(
                 "- "

@@ -26,10 +26,8 @@ __all__ = ["MAX_ROUNDS", "Group", "Round", "results_of", "rounds_of"]
 MAX_PER_BRIEF = 20
 """More questions are refused."""
 MAX_ROUNDS = 3
-_FAILED = re.compile(
-    r"^subagent (?P<agent>a\d+) \((?P<title>.*?)\) "
-    r"(?:failed\b|could not do the work\b|did not come to its end\b)"
-)
+# How a subagent ended is said up to a colon, and why behind it.
+_FAILED = re.compile(r"^subagent (?P<agent>a\d+) \((?P<title>.+?)\) [^():]+: ")
 _NO_ROOM = re.compile(r"\bfound no subagent\b")
 _USED_UP = re.compile(r"\bused up$")
 
