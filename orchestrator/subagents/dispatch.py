@@ -30,7 +30,7 @@ from orchestrator.subagents.brake import BY_A_PERSON
 from orchestrator.subagents.child import Child, broken_off, run_child
 from orchestrator.subagents.crew import Crew
 from orchestrator.subagents.fan_out import delivery
-from orchestrator.subagents.place import CANCELLED, Place, delivered, makes_up_for
+from orchestrator.subagents.place import CANCELLED, Place, as_delivered, makes_up_for
 from orchestrator.subagents.render import Refused
 from orchestrator.tools.base import ToolOutput
 from orchestrator.tools.executor import is_cancelled
@@ -135,20 +135,20 @@ class Dispatcher:
         await services.log.sync()
         mine = [place for place in self.places if place.call == call]
         await self._run_all([place for place in mine if place.ended is None])
-        delivered = await anyio.to_thread.run_sync(
+        told = await anyio.to_thread.run_sync(
             delivery,
-            [delivered(place) for place in mine],
+            [as_delivered(place) for place in mine],
             refused,
             int(self.free_tokens() * FAN_OUT_SHARE),
             services.count,
             services.artifacts,
         )
         return ToolOutput(
-            delivered.text,
+            told.text,
             is_error=bool(refused) and not mine,
             paged=True,
             # It is bounded; clipped once more, claims would be torn apart.
-            limit_tokens=2 * delivered.tokens,
+            limit_tokens=2 * told.tokens,
         )
 
     @property
