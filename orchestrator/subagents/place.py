@@ -10,7 +10,7 @@ from orchestrator.findings import Findings
 from orchestrator.subagents.child import Child
 from orchestrator.subagents.render import Delivered
 
-__all__ = ["CANCELLED", "Place", "delivered", "makes_up_for"]
+__all__ = ["CANCELLED", "Place", "as_delivered", "makes_up_for"]
 
 CANCELLED = "cancelled"
 """The outcome of a subagent that was stopped alone."""
@@ -83,7 +83,7 @@ def makes_up_for(later: Place, failed: Place) -> bool:
     return is_same and failed.id in later.after and not later.problem
 
 
-def delivered(place: Place) -> Delivered:
+def as_delivered(place: Place) -> Delivered:
     """Return the findings of a subagent that has ended, as the lead gets them."""
     ended, found = place.ended, place.findings
     if ended is None or found is None:
