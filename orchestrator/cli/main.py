@@ -28,6 +28,7 @@ EXIT_PIPE = 141
 
 _RUN = "orchestrator.cli.run_command"
 _SPEC = "orchestrator.cli.spec_commands"
+_CONTROL = "orchestrator.cli.control_commands"
 _READ = "orchestrator.cli.readers"
 _LOGS = "orchestrator.cli.log_reader"
 _TRANSCRIPT = "orchestrator.cli.transcript_reader"
@@ -44,6 +45,9 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "logs": (f"{_LOGS}:logs", "What happened, one line an event; --follow."),
         "notes": (f"{_READ}:notes", "The notes the lead keeps (progress.md)."),
         "transcript": (f"{_TRANSCRIPT}:transcript", "An agent's whole conversation."),
+    },
+    "Steer a live run": {
+        "stop": (f"{_CONTROL}:stop", "Stop a run gently, or one subagent: --agent."),
     },
     "Prepare": {
         "init": (f"{_SPEC}:init", "Write a starter task file."),
@@ -178,6 +182,7 @@ def _run(argv: list[str]) -> int:
     except click.ClickException as error:
         status = _complain(error.format_message(), _help_hint(error), EXIT_USAGE)
     except (click.Abort, KeyboardInterrupt):
+        print("interrupted", file=sys.stderr)
         status = EXIT_INTERRUPTED
     except (SpecError, UnknownRun, RunBusy) as error:
         status = _complain(str(error), "", EXIT_USAGE)

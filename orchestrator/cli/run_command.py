@@ -172,32 +172,35 @@ def _show(work: Callable[[Live], Awaitable[RunResult]], mode: Mode | None) -> in
     import anyio  # noqa: PLC0415 - only when something runs
 
     from orchestrator.cli.live import open_view  # noqa: PLC0415
+    from orchestrator.cli.signals import heard, stop_on_signal  # noqa: PLC0415
     from orchestrator.logs import configure  # noqa: PLC0415
     from orchestrator.runtime.run import Live  # noqa: PLC0415
 
     configure()
 
     async def with_signals() -> RunResult:
-        with open_view(mode or "auto") as on_event:
-            live = Live(on_event=on_event)
-            results: list[RunResult] = []
-            failures: list[Exception] = []
-            async with anyio.create_task_group() as group:
-                group.start_soon(_interrupt, live)
-                try:
+        live = Live()
+        results: list[RunResult] = []
+        failures: list[Exception] = []
+        async with anyio.create_task_group() as group:
+            # Before anything is begun, so that nothing is left half begun.
+            await group.start(stop_on_signal, live)
+            try:
+                with open_view(mode or "auto") as live.on_event:
                     results.append(await work(live))
-                except Exception as error:  # noqa: BLE001 - raised again, out of the group
-                    failures.append(error)
-                group.cancel_scope.cancel()
-            if failures:
-                raise failures[0]
-            return results[0]
+            except Exception as error:  # noqa: BLE001 - raised again, out of the group
+                failures.append(error)
+            group.cancel_scope.cancel()
+        if failures:
+            raise failures[0]
+        return results[0]
 
-    before = signal.getsignal(signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in heard()}
     try:
         result = anyio.run(with_signals)
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     if mode != "json" and result.report:
         print(safe_lines(result.report.rstrip()))
     sys.stdout.flush()
@@ -208,27 +211,6 @@ def _show(work: Callable[[Live], Awaitable[RunResult]], mode: Mode | None) -> in
 
 def _because(result: RunResult) -> str:
     return f" ({safe_lines(result.reason)})" if result.reason else ""
-
-
-async def _interrupt(live: Live) -> None:
-    """Stop gently at the first Ctrl-C or SIGTERM, at once at the second."""
-    import anyio  # noqa: PLC0415
-
-    try:
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-            try:
-                async for number in signals:
-                    if live.scope.cancel_called:
-                        signal.signal(number, signal.SIG_DFL)
-                        signal.raise_signal(number)
-                    _say("stopping; once more to end at once")
-                    live.scope.cancel()
-            finally:
-                # Leaving, it lets Ctrl-C raise wherever the program stands.
-                signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    finally:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def _say(text: str) -> None:

@@ -85,6 +85,11 @@ class AgentView:
         findings = data.get("findings")
         self.findings = findings if isinstance(findings, dict) else {}
 
+    def reopened(self) -> None:
+        """Take over `run.reopened`: it had ended and goes on."""
+        self.state, self.outcome, self.reason = "running", "", ""
+        self.ended_at = None
+
     def interrupt(self) -> None:
         """Forget what was under way: the process that did it is gone."""
         self.tools.clear()
@@ -102,6 +107,8 @@ class AgentView:
         """Return where it stands in at most ten letters: its result once it has one."""
         if self.state != "ended":
             return self.state
+        if self.outcome == "cancelled":
+            return self.outcome
         if self.role == "subagent" and self.status:
             return self.status.replace("nothing_found", "none found")
         return "done" if self.outcome == "submitted" else self.outcome or "ended"

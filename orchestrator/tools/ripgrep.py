@@ -13,6 +13,7 @@ import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 from orchestrator.errors import ToolError
 from orchestrator.tools.threads import stop_if_abandoned
@@ -32,6 +33,7 @@ _COMMON = (
 _CHUNK_BYTES = 1 << 16
 _MAX_LINE_BYTES = 1 << 26
 _POLL_MS = 100
+_CTRL_C_S = 1.0
 _SAID_CHARS = 600
 # What it says of a file or folder that it could not read.
 _UNREAD = re.compile(r"^rg: (?P<path>.+?): .*\(os error \d+\)\n?", re.MULTILINE)
@@ -73,8 +75,6 @@ def lines_of_ripgrep(
             stdin=subprocess.PIPE if given else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            # Ctrl-C in a terminal is for us; it must not look like the end of a search.
-            process_group=0,
         )
     except (OSError, ValueError) as error:
         raise ToolError(f"ripgrep cannot be started: {error}") from error
@@ -90,8 +90,8 @@ def lines_of_ripgrep(
             process.wait(5)
         finally:
             process.kill()
-    if process.returncode < 0:  # by somebody else: what it wrote is not all
-        raise ToolError(f"the search was ended by signal {-process.returncode}")
+    if process.returncode < 0:
+        _ended_by_signal(-process.returncode)
     # 1 means no match; 2 a refusal, or that files could not be read.
     text, paths = _without_unread(said)
     if unread is not None:
@@ -99,6 +99,19 @@ def lines_of_ripgrep(
     if process.returncode not in (0, 1) and text:
         text = _OTHER_ENGINE.sub("", text).removeprefix("rg: ")
         raise ToolError(f"ripgrep refuses this: {text[:_SAID_CHARS]}")
+
+
+def _ended_by_signal(number: int) -> NoReturn:
+    """Say that a search was ended by somebody else: what it wrote is not all.
+
+    Ctrl-C in a terminal reaches it before us. The call is about to be cut then, and
+    would be on record as a failure.
+    """
+    deadline = time.monotonic() + _CTRL_C_S
+    while time.monotonic() < deadline:
+        stop_if_abandoned()
+        time.sleep(_POLL_MS / 1000)
+    raise ToolError(f"the search was ended by signal {number}; make the call again")
 
 
 def _without_unread(said: bytearray) -> tuple[str, list[str]]:

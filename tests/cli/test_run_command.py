@@ -16,7 +16,7 @@ import pytest
 from fake_endpoint import Answer, FakeEndpoint, raw, stream, tool_use
 
 from orchestrator.cli.main import main
-from orchestrator.cli.run_command import _interrupt
+from orchestrator.cli.signals import stop_on_signal
 from orchestrator.messages import text_of
 from orchestrator.runtime.run import Live
 
@@ -377,7 +377,7 @@ def test_a_folder_that_refuses_in_mid_run_is_a_clear_end(
 def test_ctrl_c_after_the_end_of_the_work_is_no_traceback() -> None:
     async def end_of_the_work() -> object:
         async with anyio.create_task_group() as group:
-            group.start_soon(_interrupt, Live())
+            group.start_soon(stop_on_signal, Live())
             await anyio.wait_all_tasks_blocked()
             group.cancel_scope.cancel()
         return signal.getsignal(signal.SIGINT)

@@ -69,7 +69,7 @@ def test_metadata_name_the_licence_and_the_command(wheel: Path) -> None:
     metadata = email.message_from_string(files["METADATA"])
     assert metadata["License-Expression"] == "Apache-2.0"
     assert "Apache License" in files["licenses/LICENSE"]
-    assert "orchestrate = orchestrator.cli.main:main" in files["entry_points.txt"]
+    assert "orchestrate = orchestrator.cli.entry:main" in files["entry_points.txt"]
 
 
 def test_command_works_in_a_clean_environment(command: Command) -> None:
