@@ -39,20 +39,20 @@ def write_inputs(session: Session) -> None:
     files |= {f"prompts/{name}.md": prepared.book.used[name] for name in PROMPTS}
     hashes: dict[str, str] = {}
     for name, path in sorted(files.items()):
-        data = _copied(path, folder.inputs / name)
+        data = _copied(path, folder, name)
         hashes[name] = sha256(data)
     write_atomic(folder.inputs / _HASHES, encode(hashes) + b"\n")
     task = dump_task(prepared.task, redact=session.services.redact)
     write_atomic(folder.task, task.encode())
 
 
-def _copied(path: Path, target: Path) -> bytes:
+def _copied(path: Path, folder: RunFolder, name: str) -> bytes:
     try:
         data = path.read_bytes()
     except OSError as error:
         raise store_error("read the input", path, error) from error
     # Not waited for: after a power cut the hash tells whether it is whole.
-    write_derived(target, data)
+    write_derived(folder.inputs / name, data, within=folder.path)
     return data
 
 

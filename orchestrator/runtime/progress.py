@@ -7,14 +7,17 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import orjson
+import structlog
 
 from orchestrator.clock import Clock
+from orchestrator.errors import StoreError
 from orchestrator.events import (
     AgentStarted,
     Event,
     ModelAnswered,
     NotesUpdated,
     RunEnded,
+    RunReopened,
     RunResumed,
     RunStarted,
     SubagentAccepted,
@@ -42,12 +45,14 @@ _WORTH = frozenset(
 MIN_INTERVAL_S = 0.5
 MAX_EFFECT_CHARS = 200
 
+logger = structlog.get_logger(__name__)
+
 
 class Progress:
     """Follows the log of one run and keeps its two files true.
 
-    Both are derived: they can be written again from the log at any time, so that they
-    are written at most twice a second.
+    Both are derived: they can be written again from the log at any time. So they are
+    written at most twice a second, and a disk that refuses them ends no run.
     """
 
     def __init__(self, folder: RunFolder, clock: Clock) -> None:
@@ -59,6 +64,7 @@ class Progress:
         self._began = clock.monotonic()
         self._written = float("-inf")
         self._dirty = False
+        self._lost = ""
         self._notes: dict[str, Notes] = {"lead": Notes()}
         self._changed: set[str] = set()
         self._rows: dict[str, AgentRow] = {}
@@ -67,11 +73,17 @@ class Progress:
         self._started: Event | None = None
         self._ended: dict[str, Any] = {}
         self._limits: dict[str, Any] = {}
+        self._questions: list[str] = []
 
     @property
     def seconds(self) -> float:
         """Return seconds at work; time between two processes does not count."""
         return self.carried_s + self._clock.monotonic() - self._began
+
+    @property
+    def subagents(self) -> int:
+        """Return how many subagents were accepted."""
+        return len(self._rows)
 
     def notes_of(self, agent: str) -> Notes:
         """Return the notes of `agent`; the lead's are the run's."""
@@ -88,6 +100,8 @@ class Progress:
                 self._limits = {**self._limits, **(data.get("limits") or {})}
                 self._ended = {}
                 self._end_rows(is_over=False)
+            case RunReopened.KIND if data["question"]:
+                self._questions.append(data["question"])
             case RunEnded.KIND:
                 self._ended = {**data, "at": event.at}
                 self._end_rows(is_over=True)
@@ -127,22 +141,31 @@ class Progress:
     def write(self, *, force: bool = False) -> None:
         """Write both files, unless they were written a moment ago.
 
-        Raises:
-            StoreError: the disk refuses.
+        What cannot be written is told once, and tried again the next time.
         """
         now = self._clock.monotonic()
         recent = now - self._written < MIN_INTERVAL_S
         if self._started is None or (not force and (recent or not self._dirty)):
             return
         self._written, self._dirty = now, False
-        rows = list(self._rows.values())
+        try:
+            self._write_files()
+        except StoreError as error:
+            self._dirty = True
+            if str(error) != self._lost:
+                logger.warning("progress.lost", error=str(error))
+            self._lost = str(error)
+
+    def _write_files(self) -> None:
+        folder, rows = self._folder, list(self._rows.values())
         text = self._notes["lead"].render(self._header(), rows, self._effects)
-        write_derived(self._folder.progress, text.encode())
-        write_derived(self._folder.run_json, self._run_json())
+        write_derived(folder.progress, text.encode())
+        write_derived(folder.run_json, self._run_json())
         for agent in self._changed:
             title = self._rows[agent].title if agent in self._rows else agent
             notes = self._notes[agent].render_free(title)
-            write_derived(self._folder.agent(agent) / "notes.md", notes.encode())
+            path = folder.agent(agent) / "notes.md"
+            write_derived(path, notes.encode(), within=folder.path)
         self._changed = set()
 
     def _apply_agent(self, event: Event) -> None:
@@ -184,6 +207,7 @@ class Progress:
         return RunHeader(
             run=started.run,
             objective=started.data["objective"],
+            questions=tuple(self._questions),
             state=self._ended.get("state", "running"),
             started=started.at,
             seconds=self.seconds,
@@ -202,6 +226,7 @@ class Progress:
         record = {
             "id": started.run,
             "task": started.data["task"],
+            "questions": self._questions,
             "state": ended.get("state", "running"),
             "exit_code": ended.get("exit_code"),
             "reason": ended.get("reason", ""),

@@ -163,13 +163,13 @@ async def _keep_true(session: Session) -> None:
     """Write the derived files again, a moment after something has changed."""
     while True:
         await anyio.sleep(MIN_INTERVAL_S)
-        try:
-            session.progress.write()
-            size = session.log.size
-            if session.snapshots.is_due(size):
+        session.progress.write()
+        size = session.log.size
+        if session.snapshots.is_due(size):
+            try:
                 await anyio.to_thread.run_sync(session.snapshots.write, size)
-        except StoreError as error:  # the log will tell, if the disk is gone
-            logger.warning("progress.lost", error=str(error))
+            except StoreError as error:  # the log will tell, if the disk is gone
+                logger.warning("snapshot.lost", error=str(error))
 
 
 async def _lead(
@@ -228,7 +228,7 @@ def _keep_transcript(session: Session, messages: Sequence[Message]) -> None:
     """Write the lead's conversation down, for readers; resume does not need it."""
     path = session.folder.agent(LEAD) / "transcript.jsonl"
     try:
-        write_derived(path, as_jsonl(messages))
+        write_derived(path, as_jsonl(messages), within=session.folder.path)
     except StoreError as error:  # how the run ended matters more
         logger.warning("transcript.lost", agent=LEAD, error=str(error))
 

@@ -53,6 +53,10 @@ class Session:
     snapshots: Snapshots
     facts: str
     context_files: tuple[ContextFile, ...]
+    question: str = ""
+    """A further question that the lead is at work on."""
+    earlier_report: str = ""
+    """The report of before, where the lead does what is missing."""
 
     def crew(self) -> Crew:
         """Return what subagents are made from."""
@@ -101,7 +105,7 @@ def open_session(
     progress, sightings = Progress(folder, host.clock), Sightings()
     budget = Budget(prepared.usd, prepared.task.limits.tokens)
     if past is not None:
-        sightings = past.history.sightings
+        sightings = past.history.sightings.copy()
         budget.book(past.history.spent.total)
         progress.restore(past.events, past.history)
         for agent, seq in past.history.newest.items():

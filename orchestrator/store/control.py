@@ -55,7 +55,7 @@ def send(folder: Path, request: Request) -> Path:
     # Names sort by time, so that requests are taken in the order they were made.
     name = f"{time.time_ns():020d}-{secrets.token_hex(4)}{_SUFFIX}"
     path = folder / name
-    write_derived(path, orjson.dumps(asdict(request)) + b"\n")
+    write_derived(path, orjson.dumps(asdict(request)) + b"\n", within=folder.parent)
     return path
 
 

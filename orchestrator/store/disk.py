@@ -111,19 +111,26 @@ def write_atomic(path: Path, data: bytes) -> None:
     _replace(path, data, sync=True)
 
 
-def write_derived(path: Path, data: bytes) -> None:
+def write_derived(path: Path, data: bytes, *, within: Path | None = None) -> None:
     """Replace `path` by `data`, which can be made again from the log.
 
-    Its folder is made if it is missing. Readers see the old or the new content; after a
-    power cut it may be neither, so that nobody waits for the disk.
+    Readers see the old or the new content; after a power cut it may be neither, so that
+    nobody waits for the disk.
+
+    Args:
+        path: the file.
+        data: all of it.
+        within: missing folders below this one are made; it is never made itself, so
+            that a run that was deleted does not come back. None: none are made.
 
     Raises:
         StoreError: it could not be written.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise store_error("make", path.parent, error) from error
+    if within is not None and within.is_dir():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise store_error("make", path.parent, error) from error
     _replace(path, data, sync=False)
 
 

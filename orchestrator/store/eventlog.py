@@ -19,10 +19,11 @@ import anyio.to_thread
 import orjson
 
 from orchestrator.clock import Clock
-from orchestrator.errors import StoreError
+from orchestrator.errors import RunBusy, StoreError
 from orchestrator.events import SCHEMA_VERSION, Event, Payload
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.disk import reason, store_error, sync_folder
+from orchestrator.store.lock import lock_log
 from orchestrator.store.records import REF, dump, plain, records_of
 
 __all__ = ["EventLog"]
@@ -64,6 +65,7 @@ class EventLog:
         """Return the log of a new run; its file must not exist.
 
         Raises:
+            RunBusy: another process has it already.
             StoreError: the file exists or cannot be made.
         """
         log = cls(path, run_id, artifacts, clock)
@@ -85,12 +87,14 @@ class EventLog:
         on behind them. The caller holds the run's lock.
 
         Raises:
+            RunBusy: another process writes it.
             StoreError: the file is not there, or cannot be read or written.
         """
         log = cls(path, run_id, artifacts, clock)
         try:
             log._open(0)
             log._mend()
+            artifacts.folder.mkdir(exist_ok=True)
         except OSError as error:
             log._drop()
             raise store_error("reopen the log", path, error) from error
@@ -210,6 +214,9 @@ class EventLog:
         self._handle = os.open(
             self.path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | flags, 0o644
         )
+        if not lock_log(self._handle):
+            self._drop()
+            raise RunBusy(f"the run `{self.run_id}` is in use by another process")
         if flags:
             sync_folder(self.path.parent)
 
@@ -289,8 +296,9 @@ class EventLog:
             raise StoreError(self._broken)
         try:
             _sync_data(self._fd)
-            if os.fstat(self._fd).st_nlink == 0:
-                raise FileNotFoundError(2, "deleted")
+            # It may have been deleted, or moved away with all that belongs to it.
+            if not os.path.samestat(os.fstat(self._fd), self.path.stat()):
+                raise FileNotFoundError(2, "moved")
         except OSError as error:
             # After a failed sync the system may have dropped what it held.
             self._broken = f"cannot sync the log `{self.path}`: {reason(error)}"

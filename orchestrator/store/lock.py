@@ -17,7 +17,7 @@ import orjson
 from orchestrator.errors import RunBusy
 from orchestrator.store.disk import store_error
 
-__all__ = ["Holder", "RunLock", "holder", "is_held"]
+__all__ = ["Holder", "RunLock", "holder", "is_held", "lock_log"]
 
 # A reader that looks whether the lock is held takes it for a few microseconds; a
 # writer that starts in that moment tries again.
@@ -88,11 +88,32 @@ class RunLock:
         self.release()
 
 
+def lock_log(handle: int) -> bool:
+    """Lock an open log for its one writer; return False if another has it.
+
+    The lock file may be deleted while a run is live; this lock stays with the log.
+
+    Raises:
+        OSError: the file system has no locks.
+    """
+    for attempt in range(_TRIES):
+        if attempt:
+            time.sleep(_BETWEEN_S)
+        with suppress(BlockingIOError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+    return False
+
+
 def is_held(path: Path) -> bool:
-    """Return whether a live process holds the lock at `path`.
+    """Return whether a live process holds the lock at `path`, or the log beside it.
 
     It does not disturb a writer: not one that holds it, nor one that is starting.
     """
+    return _is_locked(path) or _is_locked(path.with_name("events.jsonl"))
+
+
+def _is_locked(path: Path) -> bool:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

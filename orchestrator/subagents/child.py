@@ -288,4 +288,5 @@ def _notes(crew: Crew, agent: str) -> str:
 
 
 def _write(crew: Crew, agent: str, name: str, text: str) -> None:
-    write_derived(crew.folder.agent(agent) / name, text.encode())
+    folder = crew.folder
+    write_derived(folder.agent(agent) / name, text.encode(), within=folder.path)

@@ -25,6 +25,14 @@ class Sightings:
     explored: dict[str, int] = field(default_factory=dict)
     seen: dict[str, dict[str, list[FileSeen]]] = field(default_factory=dict)
 
+    def copy(self) -> Sightings:
+        """Return one of its own, which goes on from here."""
+        seen = {
+            agent: {path: list(versions) for path, versions in files.items()}
+            for agent, files in self.seen.items()
+        }
+        return Sightings(dict(self.explored), seen)
+
     def apply(self, event: Event) -> None:
         """Take in one event of the log."""
         if event.kind != ToolEnded.KIND:
