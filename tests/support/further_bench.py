@@ -1,4 +1,4 @@
-"""The offline lead after its report: what the program says then, and what comes back."""
+"""The offline lead after its report: what the program says, what comes back."""
 
 from __future__ import annotations
 
