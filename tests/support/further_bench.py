@@ -62,8 +62,8 @@ def question(text: str) -> str:
     return prompt("question", question=text, tool="finish")
 
 
-def go_on(*missing: str, subagents: int = 24) -> str:
-    limits = f"Limits of the whole task: {subagents} subagents, 8 at the same time."
+def go_on(*missing: str, used: int = 2, subagents: int = 24) -> str:
+    limits = f"- 0.5 of 30 minutes used\n- {used} of {subagents} subagents used"
     listed = "\n".join(f"- {line}" for line in missing)
     return prompt("go_on", missing=listed, limits=limits, tool="finish")
 

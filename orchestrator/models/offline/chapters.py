@@ -26,6 +26,7 @@ __all__ = ["Chapter", "Stretch", "Task", "newest_chapter"]
 
 MAX_BRIEFS = 64
 _SUBAGENTS = re.compile(r"\b(\d+) subagents?\b")
+_USED = re.compile(r"\b(\d+) of \d+ subagents? used\b")
 _PROFILE = re.compile(r"^- `([^`\n]+)`:", re.MULTILINE)
 _MAX_TOKENS = re.compile(r"\bat most (\d+) tokens\b")
 _AGENT = re.compile(r"^subagent a(\d+) \(")
@@ -168,4 +169,5 @@ def _left(conversation: Conversation, openings: Sequence[Opening], turn: int) ->
         for line in opening.missing
         if (named := _AGENT.match(line))
     ]
+    used += [int(n) for opening in openings for n in _USED.findall(opening.limits)]
     return max(min(allowed - max(used, default=0), MAX_BRIEFS), 0)
