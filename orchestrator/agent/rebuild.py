@@ -138,7 +138,8 @@ class _Replay:
         state = self.state
         self._settle()
         state.flush()
-        self._end_before, self._under_way = state.previous_end, True
+        if not self._under_way:  # else an earlier process died in it too
+            self._end_before, self._under_way = state.previous_end, True
         state.previous_end = len(state.transcript) - 1
 
     def failed(self, _event: Event) -> None:
