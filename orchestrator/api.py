@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 from anyio.abc import TaskGroup
 from anyio.from_thread import start_blocking_portal
 
 from orchestrator.batch.local import BatchItem, run_all
 from orchestrator.clock import Clock
+from orchestrator.errors import SpecError
 from orchestrator.events import Event
 from orchestrator.models.base import Model
 from orchestrator.runtime.host import Host
@@ -105,21 +115,75 @@ class Orchestrator:
         return await start(self._prepare(task), self._host, Live(on_event=on_event))
 
     async def resume(
-        self, run: Path | str, *, on_event: Callable[[Event], None] | None = None
+        self,
+        run: Path | str,
+        *,
+        limits: Mapping[str, float] | None = None,
+        on_event: Callable[[Event], None] | None = None,
     ) -> RunResult:
-        """Go on with a run that was stopped, killed or is partial.
+        """Go on with a run that was stopped or killed, or is partial.
+
+        Finished work is taken from its log. In a partial run the lead is told what is
+        missing, and does it.
 
         Args:
             run: an id, the start of one, a path, or `last`.
+            limits: those that change, by name: `{"usd": 5}`.
             on_event: told of each new event.
 
         Raises:
             UnknownRun: no run has that name.
-            SpecError: it is done or failed.
-            StoreError: its folder cannot be read or written, or is in use.
+            SpecError: it is done or failed, or a limit that stopped it is not raised.
+            RunBusy: another process works on it.
+            StoreError: its folder cannot be read or written.
         """
+        return await self._go_on(run, "", limits, on_event)
+
+    async def ask(
+        self,
+        run: Path | str,
+        text: str,
+        *,
+        limits: Mapping[str, float] | None = None,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> RunResult:
+        """Put a further question to a finished run and return what it came to.
+
+        The lead goes on with all that it knows; what the run has used counts. The
+        report of before becomes `report.1.md`.
+
+        Args:
+            run: as for `resume`.
+            text: the question.
+            limits: those that change, by name.
+            on_event: told of each new event.
+
+        Raises:
+            UnknownRun: no run has that name.
+            SpecError: it has not finished, or the text is empty.
+            RunBusy: another process works on it.
+            StoreError: its folder cannot be read or written.
+        """
+        if not text.strip():
+            raise SpecError("the question is empty")
+        return await self._go_on(run, text, limits, on_event)
+
+    async def _go_on(
+        self,
+        run: Path | str,
+        question: str,
+        limits: Mapping[str, float] | None,
+        on_event: Callable[[Event], None] | None,
+    ) -> RunResult:
         self._opened()
-        past = reopen(find_run(self._host.runs_dir, str(run)), self._host)
+        folder = find_run(self._host.runs_dir, str(run))
+        overrides = {
+            f"limits.{name}": str(each) for name, each in (limits or {}).items()
+        }
+        # It may have a long log.
+        past = await anyio.to_thread.run_sync(
+            partial(reopen, folder, self._host, overrides, question=question)
+        )
         return await resume_run(past, self._host, Live(on_event=on_event))
 
     def run_batch(

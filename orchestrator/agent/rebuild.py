@@ -22,6 +22,7 @@ from orchestrator.events import (
     ModelFailed,
     ModelRequested,
     ReportSubmitted,
+    RunReopened,
     TextAdded,
     ToolEnded,
     ToolStarted,
@@ -118,6 +119,8 @@ class _Replay:
     _end_before: int | None = None
     """What `previous_end` was before the request that has no outcome."""
     _under_way: bool = False
+    _accepted: dict[str, CallResult] = field(default_factory=dict)
+    """Results of hand-ins that were accepted, by call."""
 
     def apply(self, event: Event) -> None:
         handler = _HANDLERS.get(event.kind)
@@ -181,8 +184,8 @@ class _Replay:
             self.returned += self._sent_back
             self._sent_back = False
         # An accepted hand-in is checked again: its value lives in no log.
-        if not ended.ends:
-            self.state.done_results.setdefault(ended.call, _result(ended))
+        results = self._accepted if ended.ends else self.state.done_results
+        results.setdefault(ended.call, _result(ended))
 
     def handed_in(self, event: Event) -> None:
         self._sent_back = not event.data["accepted"]
@@ -195,6 +198,15 @@ class _Replay:
     def limit_reached(self, event: Event) -> None:
         data = event.data
         self.state.reached = LimitReached(data["limit"], data["used"], data["allowed"])
+
+    def reopened(self, event: Event) -> None:
+        """Take the last hand-in as answered: there is more to do."""
+        state = self.state
+        state.done_results = {**self._accepted, **state.done_results}
+        self._settle()
+        state.reopen()
+        state.pending_texts.append(event.data["text"])
+        self.returned, self._sent_back = 0, False
 
     def _settle(self) -> None:
         """Put the results of the last step into the message that was sent."""
@@ -234,5 +246,6 @@ _HANDLERS: dict[str, Callable[[_Replay, Event], None]] = {
     ToolEnded.KIND: _Replay.tool_ended,
     TextAdded.KIND: _Replay.text_added,
     LimitReachedEvent.KIND: _Replay.limit_reached,
+    RunReopened.KIND: _Replay.reopened,
     **dict.fromkeys(_HAND_INS, _Replay.handed_in),
 }

@@ -10,6 +10,7 @@ from orchestrator.agent.stops import Say, Streaks, Verdict
 from orchestrator.clock import Clock
 from orchestrator.context.transcript import Transcript
 from orchestrator.errors import LimitReached
+from orchestrator.events import ThinkingDropped
 from orchestrator.messages import Block, text_block, text_of, tool_result
 from orchestrator.models.base import Usage
 from orchestrator.tools.executor import CallResult
@@ -47,6 +48,7 @@ class AgentState:
         reached: the limit that was reached; only the last call is left then.
         last_told: the model was told of it.
         last_answered: the last call was answered.
+        dropped: thinking that was taken out and is not in the log yet.
     """
 
     transcript: Transcript
@@ -66,6 +68,7 @@ class AgentState:
     reached: LimitReached | None = None
     last_told: bool = False
     last_answered: bool = False
+    dropped: ThinkingDropped | None = None
     pending_results: list[CallResult] = field(default_factory=list)
     pending_texts: list[str] = field(default_factory=list)
     began: float = 0.0
@@ -116,6 +119,13 @@ class AgentState:
     def raise_output(self, ceiling: int) -> None:
         """Double the bound of the next reply, up to `ceiling` tokens."""
         self.max_output_tokens = min(self.max_output_tokens * 2, ceiling)
+
+    def reopen(self) -> None:
+        """Forget how the agent ended: it is given more to do."""
+        self.flush()
+        self.reached, self.ending, self.due = None, None, ""
+        self.last_told = self.last_answered = False
+        self.problems, self.streaks = {}, Streaks()
 
     def go_on(self, hand_in: str) -> None:
         """Forget the limit that was reached: it was raised since.

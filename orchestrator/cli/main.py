@@ -37,7 +37,8 @@ _TRANSCRIPT = "orchestrator.cli.transcript_reader"
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Run": {
         "run": (f"{_RUN}:run", 'Run a task file, or --objective "TEXT".'),
-        "resume": (f"{_RUN}:resume", "Go on with a run that was stopped or killed."),
+        "resume": (f"{_RUN}:resume", "Go on with a run: stopped, killed or partial."),
+        "ask": (f"{_RUN}:ask", "Put a further question to a finished run."),
     },
     "Look at a run (RUN: an id, the start of one, a path, or `last`)": {
         "runs": (f"{_READ}:runs", "List runs with state, tokens and dollars."),

@@ -1,4 +1,4 @@
-"""`run` and `resume`: a task in, a live view meanwhile, the report out.
+"""`run`, `resume` and `ask`: a task in, a live view meanwhile, the report out.
 
 The report (or, with `--json`, the events) goes to stdout and nothing else does.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from orchestrator.runtime.run import Live
     from orchestrator.spec.task import Task
 
-__all__ = ["resume", "run"]
+__all__ = ["ask", "resume", "run"]
 
 
 def view_options(command: Callable[..., int]) -> Callable[..., int]:
@@ -36,6 +36,15 @@ def view_options(command: Callable[..., int]) -> Callable[..., int]:
     ):
         command = click.option(f"--{flag}", "mode", flag_value=flag, help=text)(command)
     return command
+
+
+limits_option = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="limits.NAME=VALUE",
+    help="Raise a limit, e.g. limits.usd=5; may be repeated.",
+)
 
 
 @click.command()
@@ -111,30 +120,60 @@ def run(
 
 @click.command()
 @click.argument("run_name", metavar="RUN")
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="limits.NAME=VALUE",
-    help="Raise a limit, e.g. limits.usd=5; may be repeated.",
-)
+@limits_option
 @runs_dir_option
 @view_options
 def resume(
     run_name: str, settings: tuple[str, ...], runs_dir: Path, mode: Mode | None
 ) -> int:
-    """Go on with RUN: an id, the start of one, a path, or `last`."""
+    """Go on with RUN: an id, the start of one, a path, or `last`.
+
+    It was stopped or killed; or it is partial: then the lead does what is missing.
+    """
+    return _go_on(run_name, "", settings, runs_dir, mode)
+
+
+@click.command()
+@click.argument("run_name", metavar="RUN")
+@click.argument("question", metavar="TEXT")
+@limits_option
+@runs_dir_option
+@view_options
+def ask(
+    run_name: str,
+    question: str,
+    settings: tuple[str, ...],
+    runs_dir: Path,
+    mode: Mode | None,
+) -> int:
+    """Put a further question to RUN, which has finished, and print the new report.
+
+    The lead goes on with all that it knows; the report of before becomes report.1.md.
+    What the run has used counts: --set limits.usd=5 gives it more.
+    """
+    if not question.strip():
+        raise click.UsageError("TEXT is empty; write what you want to know")
+    return _go_on(run_name, question, settings, runs_dir, mode)
+
+
+def _go_on(
+    run_name: str,
+    question: str,
+    settings: tuple[str, ...],
+    runs_dir: Path,
+    mode: Mode | None,
+) -> int:
+    """Go on with a run of an earlier process, perhaps with a question."""
     from orchestrator.runtime.host import Host  # noqa: PLC0415 - loads pydantic
     from orchestrator.runtime.resume import reopen, resume_run  # noqa: PLC0415
     from orchestrator.store.layout import find_run  # noqa: PLC0415
 
     host = Host.of_process(runs_dir=runs_dir)
-    past = reopen(find_run(runs_dir, run_name), host, overrides_of(settings))
+    folder, overrides = find_run(runs_dir, run_name), overrides_of(settings)
+    past = reopen(folder, host, overrides, question=question)
     if mode != "quiet":
         for notice in (*past.prepared.notices, *past.notices):
             _say(notice)
-        if past.has_report:
-            _say("the report was handed in already: what it lacks needs a new run")
 
     async def work(live: Live) -> RunResult:
         try:

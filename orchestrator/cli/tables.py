@@ -190,6 +190,8 @@ def summary_lines(
     yield pad("run", _LABEL_COLUMNS) + style(safe(view.id), "bold")
     if view.objective:
         yield _row("objective", cut(safe(view.objective), 400))
+    for question in view.questions:
+        yield _row("asked", cut(safe(question), 400))
     yield pad("state", _LABEL_COLUMNS) + _state(view, style)
     for index, each in enumerate(view.missing):
         label = pad("" if index else "missing", _LABEL_COLUMNS)

@@ -39,8 +39,8 @@ from orchestrator.events.of_run import (
     ControlReceived,
     LimitReachedEvent,
     ReportSubmitted,
-    RunAsked,
     RunEnded,
+    RunReopened,
     RunResumed,
     RunStarted,
 )
@@ -63,8 +63,8 @@ __all__ = [
     "NotesUpdated",
     "Payload",
     "ReportSubmitted",
-    "RunAsked",
     "RunEnded",
+    "RunReopened",
     "RunResumed",
     "RunStarted",
     "SubagentAccepted",
@@ -81,7 +81,7 @@ P = TypeVar("P", bound=Payload)
 KINDS: dict[str, type[Payload]] = {
     kind.KIND: kind
     for kind in (
-        RunStarted, RunResumed, RunEnded, RunAsked, ControlReceived, AgentStarted,
+        RunStarted, RunResumed, RunEnded, RunReopened, ControlReceived, AgentStarted,
         AgentEnded, ModelRequested, ModelAnswered, ModelRetried, ModelFailed,
         ToolStarted, ToolEnded, TextAdded, ThinkingDropped, BriefRefused,
         SubagentAccepted, SubagentEnded, FindingsSubmitted, ReportSubmitted,

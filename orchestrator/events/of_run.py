@@ -11,8 +11,8 @@ __all__ = [
     "ControlReceived",
     "LimitReachedEvent",
     "ReportSubmitted",
-    "RunAsked",
     "RunEnded",
+    "RunReopened",
     "RunResumed",
     "RunStarted",
 ]
@@ -63,15 +63,16 @@ class RunEnded(Payload):
 
 
 @dataclass(frozen=True, slots=True)
-class RunAsked(Payload):
-    """A finished run is asked a further question; the lead goes on with it."""
+class RunReopened(Payload):
+    """The lead had ended and goes on: asked something, or to do what is missing."""
 
-    KIND: ClassVar[str] = "run.asked"
+    KIND: ClassVar[str] = "run.reopened"
+    text: str
+    """What the lead is told; a block of its next user message."""
     question: str
-    earlier: str
-    """File that the report before it is kept in, as `report.1.md`; "" for none."""
-    limits: dict[str, Any] = field(default_factory=dict)
-    """As they are from now on; empty where they did not change."""
+    """The further question; "" where what is missing is to be done."""
+    earlier: int = 0
+    """Number that the report of before is kept under, as in `report.1.md`; 0: none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,8 @@ class RunView:
     id: str = ""
     task: str = ""
     objective: str = ""
+    questions: list[str] = field(default_factory=list)
+    """Further ones, asked when it had finished; in order."""
     models: dict[str, str] = field(default_factory=dict)
     model_reason: str = ""
     limits: dict[str, Any] = field(default_factory=dict)
@@ -188,6 +190,7 @@ class RunView:
             "id": self.id,
             "task": self.task,
             "objective": self.objective,
+            "questions": self.questions,
             "state": self.state,
             "reason": self.reason,
             "exit_code": self.exit_code,
@@ -252,6 +255,13 @@ class RunView:
         for agent in self.agents.values():
             agent.interrupt()
 
+    def _on_reopened(self, event: Event, _at: datetime | None) -> None:
+        question = str(event.data.get("question", ""))
+        if question:
+            self.questions.append(question)
+        self.state = "running"
+        self.agent(event.agent).reopened()
+
     def _on_ended(self, event: Event, at: datetime | None) -> None:
         data = event.data
         self.state = str(data.get("state", "")) or "failed"
@@ -287,6 +297,7 @@ class RunView:
     _HANDLERS: ClassVar[dict[str, Callable[..., None]]] = {
         "run.started": _on_started,
         "run.resumed": _on_resumed,
+        "run.reopened": _on_reopened,
         "run.ended": _on_ended,
         "subagent.accepted": _on_accepted,
         "subagent.ended": _on_child_ended,

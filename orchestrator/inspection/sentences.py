@@ -278,7 +278,11 @@ _SENTENCES: dict[str, Callable[[Data], str]] = {
     "run.resumed": lambda data: (
         f"run goes on after event {one_line(data.get('after'))}"
     ),
-    "run.asked": lambda data: f"asked: {one_line(data.get('question'))}",
+    "run.reopened": lambda data: (
+        f"asked: {question}"
+        if (question := one_line(data.get("question")))
+        else "the lead is asked to do what is missing"
+    ),
     "control.received": _controlled,
     "run.ended": _run_ended,
     "agent.started": _agent_started,

@@ -28,8 +28,8 @@ from orchestrator.events import (
     ModelAnswered,
     NotesUpdated,
     ReportSubmitted,
-    RunAsked,
     RunEnded,
+    RunReopened,
     RunResumed,
     RunStarted,
     SubagentAccepted,
@@ -53,7 +53,7 @@ _CHUNK_BYTES = 1 << 20
 _KEPT = frozenset(
     kind.KIND
     for kind in (
-        RunStarted, RunResumed, RunAsked, RunEnded, SubagentAccepted, SubagentEnded,
+        RunStarted, RunResumed, RunReopened, RunEnded, SubagentAccepted, SubagentEnded,
         BriefRefused, NotesUpdated, ReportSubmitted, LimitReachedEvent, ControlReceived,
     )
 )  # fmt: skip

@@ -7,19 +7,17 @@ from dataclasses import dataclass
 
 from orchestrator.events import (
     Event,
-    LimitReachedEvent,
-    ReportSubmitted,
     RunEnded,
+    RunReopened,
     RunResumed,
     RunStarted,
+    parse,
 )
 from orchestrator.runtime.history import History
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.store.layout import RunFolder
 
 __all__ = ["Past", "state_of"]
-
-LEAD = "lead"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +31,8 @@ class Past:
         history: all of its log, folded.
         events: those about the run as a whole.
         overrides: the limits that change.
+        state: in which it ended.
+        question: a further question to it, or "".
         notices: for the user, a line each.
     """
 
@@ -42,6 +42,8 @@ class Past:
     history: History
     events: Sequence[Event]
     overrides: Mapping[str, str]
+    state: str
+    question: str = ""
     notices: tuple[str, ...] = ()
 
     @property
@@ -51,15 +53,14 @@ class Past:
 
     @property
     def has_report(self) -> bool:
-        """Return whether a report is there that a raised limit does not reopen."""
-        stopped = any(
-            event.kind == LimitReachedEvent.KIND and event.agent == LEAD
-            for event in self.events
-        )
-        return not stopped and any(
-            event.kind == ReportSubmitted.KIND and event.data["accepted"]
-            for event in self.events
-        )
+        """Return whether it has a report by now."""
+        return self.folder.report.exists()
+
+    @property
+    def reopened(self) -> RunReopened | None:
+        """Return what the lead was told last where it had ended, if it was."""
+        told = [event for event in self.events if event.kind == RunReopened.KIND]
+        return parse(told[-1], RunReopened) if told else None
 
 
 def state_of(events: Sequence[Event]) -> str:
@@ -68,6 +69,6 @@ def state_of(events: Sequence[Event]) -> str:
     for event in events:
         if event.kind == RunEnded.KIND:
             state = event.data["state"]
-        elif event.kind == RunResumed.KIND:
+        elif event.kind in (RunResumed.KIND, RunReopened.KIND):
             state = "running"
     return state

@@ -10,13 +10,14 @@ import orjson
 
 from orchestrator.agent.rebuild import Left, Resumed, leave
 from orchestrator.errors import SpecError, StoreError
-from orchestrator.events import Event, RunAsked, RunResumed, RunStarted, parse
+from orchestrator.events import Event, RunReopened, RunResumed, RunStarted, parse
 from orchestrator.runtime.history import History, read_history
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.inputs import changed_inputs
 from orchestrator.runtime.lead import LEAD
 from orchestrator.runtime.past import Past, state_of
 from orchestrator.runtime.prepare import Prepared, prepare
+from orchestrator.runtime.reopening import check_limits, keep_earlier, reopening
 from orchestrator.runtime.result import RunResult
 from orchestrator.runtime.run import Live, work
 from orchestrator.runtime.session import Session, open_session, started, versions
@@ -31,13 +32,16 @@ from orchestrator.subagents.dispatch import Dispatcher
 
 __all__ = ["reopen", "resume_run"]
 
-CLOSED = frozenset({"done", "failed"})
-"""States that cannot be gone on with."""
+FINISHED = ("done", "failed", "partial")
 MAX_DAMAGE = 5
 
 
 def reopen(
-    folder: RunFolder, host: Host, overrides: Mapping[str, str] | None = None
+    folder: RunFolder,
+    host: Host,
+    overrides: Mapping[str, str] | None = None,
+    *,
+    question: str = "",
 ) -> Past:
     """Read a run that is to go on; nothing is written.
 
@@ -45,9 +49,11 @@ def reopen(
         folder: the run's.
         host: what the process offers.
         overrides: limits that change, as `limits.usd` → value.
+        question: a further one to a finished run; "": the run goes on where it is.
 
     Raises:
-        SpecError: it is over, it died before it had begun, or its task cannot be read.
+        SpecError: the state it is in does not allow that, it died before it had
+            begun, a limit is still in its way, or its task cannot be read.
         StoreError: its log cannot be read.
     """
     history = read_history(folder) if folder.events.exists() else History()
@@ -56,22 +62,43 @@ def reopen(
     if first is None:
         _check_is_new(folder, history)
     state = state_of(events)
-    if state in CLOSED:
-        raise SpecError(
-            f"run `{folder.id}` is {state}; only a run that was stopped, killed or is "
-            "partial can be resumed"
-        )
+    _check_state(folder, state, question)
     for key in overrides or {}:
         if not key.startswith("limits."):
             raise SpecError(
-                f"`{key}` cannot change on resume; only limits can, as in "
+                f"`{key}` cannot change any more; only limits can, as in "
                 "`--set limits.usd=5`"
             )
     begun = parse(first, RunStarted) if first else None
     changed = {**_raised_before(events, begun), **(overrides or {})}
     prepared = _prepared(folder, host, changed, begun)
+    if state == "partial" and not question:
+        check_limits(folder, events, prepared)
     notices = (*_damage(history), *changed_inputs(folder))
-    return Past(folder, prepared, begun, history, events, overrides or {}, notices)
+    return Past(
+        folder,
+        prepared,
+        begun,
+        history,
+        events,
+        overrides or {},
+        state,
+        question,
+        notices,
+    )
+
+
+def _check_state(folder: RunFolder, state: str, question: str) -> None:
+    if question and state not in FINISHED:
+        raise SpecError(
+            f"run `{folder.id}` is not finished; `orchestrate resume` goes on with it, "
+            "and a question can be asked afterwards"
+        )
+    if not question and state in ("done", "failed"):
+        raise SpecError(
+            f"run `{folder.id}` is {state}; only a run that was stopped, killed or is "
+            "partial can be resumed (`orchestrate ask` puts a further question to it)"
+        )
 
 
 def _check_is_new(folder: RunFolder, history: History) -> None:
@@ -91,7 +118,7 @@ def _raised_before(events: Sequence[Event], begun: RunStarted | None) -> dict[st
     """Return the limits that earlier resumes changed, as overrides."""
     limits = begun.limits if begun else {}
     for event in events:
-        if event.kind in (RunResumed.KIND, RunAsked.KIND):
+        if event.kind == RunResumed.KIND:
             limits = {**limits, **(event.data.get("limits") or {})}
     first = begun.limits if begun else {}
     return {
@@ -148,7 +175,7 @@ async def resume_run(past: Past, host: Host, live: Live | None = None) -> RunRes
         log = _open_log(folder, host)
         try:
             if log.seq != past.history.last_seq:  # another process was at work
-                past = reopen(folder, host, past.overrides)
+                past = reopen(folder, host, past.overrides, question=past.question)
             salt = secrets.token_bytes(16)
             if past.started is not None:
                 salt = bytes.fromhex(past.started.salt)
@@ -161,9 +188,12 @@ async def resume_run(past: Past, host: Host, live: Live | None = None) -> RunRes
                 past=past,
                 on_event=live.on_event,
             )
-            dispatcher, lead = _taken_over(past, session)
-            _announce(past, session, salt)
+            more = _announce(past, session, salt)
             await log.sync()
+            reopened = parse(more[-1], RunReopened) if more else past.reopened
+            if reopened is not None:
+                session = _reopened(session, reopened)
+            dispatcher, lead = _taken_over(past, session, more)
             live.has_begun = True
             return await work(session, live, dispatcher=dispatcher, lead=lead)
         finally:
@@ -176,12 +206,32 @@ def _open_log(folder: RunFolder, host: Host) -> EventLog:
     return opened(folder.events, folder.id, Artifacts(folder.artifacts), host.clock)
 
 
-def _taken_over(past: Past, session: Session) -> tuple[Dispatcher, Resumed | None]:
-    """Return subagents and lead where earlier processes left them."""
+def _reopened(session: Session, reopened: RunReopened) -> Session:
+    """Return the session of a run whose lead had ended and goes on."""
+    folder = session.folder
+    if reopened.question:
+        keep_earlier(folder, reopened.earlier)
+        return replace(session, question=reopened.question)
+    if not folder.report.exists():
+        return session
+    return replace(session, earlier_report=folder.report.read_text(encoding="utf-8"))
+
+
+def _taken_over(
+    past: Past, session: Session, more: list[Event]
+) -> tuple[Dispatcher, Resumed | None]:
+    """Return subagents and lead where earlier processes left them.
+
+    Args:
+        past: what those did.
+        session: the live run.
+        more: events of the lead since.
+    """
     services = session.services
 
     def left(agent: str) -> Left:
         own = past.history.events_of(past.folder, agent)
+        own += [event for event in more if event.agent == agent]
         return leave(services, agent, own, seconds=past.history.worked.of(agent))
 
     dispatcher = Dispatcher(
@@ -190,9 +240,17 @@ def _taken_over(past: Past, session: Session) -> tuple[Dispatcher, Resumed | Non
     return dispatcher, left(LEAD).resumed
 
 
-def _announce(past: Past, session: Session, salt: bytes) -> None:
-    """Write down that the run goes on, and how it began if that is not known."""
+def _announce(past: Past, session: Session, salt: bytes) -> list[Event]:
+    """Write down that the run goes on, and how it began if that is not known.
+
+    Returns:
+        What is new to the lead, if it had ended.
+    """
     log = session.log
+    more: list[Event] = []
+    reopened = reopening(past, session)
+    if reopened is not None:
+        more.append(log.append(reopened, agent=LEAD))
     if past.started is None:
         first = log.append(started(session, salt))
         if log.newest(LEAD) == 0:
@@ -201,3 +259,4 @@ def _announce(past: Past, session: Session, salt: bytes) -> None:
         limits = session.prepared.task.limits.model_dump()
         new = {**limits, "usd": past.prepared.usd} if past.overrides else {}
         log.append(RunResumed(versions(), past.history.last_seq, new))
+    return more

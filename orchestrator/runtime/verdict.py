@@ -90,6 +90,9 @@ def _without_report(
 ) -> Verdict:
     """Return the verdict where the lead handed in nothing."""
     found, words = dispatcher.findings, clean_text(_words(outcome.text))
+    if session.earlier_report:
+        why = f"what was missing is missing still: {outcome.reason}"
+        return Verdict("partial", why, [why, *missing], session.earlier_report)
     if outcome.kind == "unvalidated" and words:
         why = f"the report was not handed in and is unvalidated: {outcome.reason}"
         missing = [why, *missing]
@@ -99,7 +102,7 @@ def _without_report(
     if outcome.kind == "limit" or quota or found:
         why = f"no report was handed in: {outcome.reason}"
         missing = [why, *missing]
-        objective = session.prepared.task.objective
+        objective = session.question or session.prepared.task.objective
         text = mechanical_report(objective, found, outcome.reason, last_words=words)
         text = with_checks(text, missing, dispatcher.remarks())
         return Verdict("partial", why, missing, text)

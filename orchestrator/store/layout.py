@@ -51,6 +51,14 @@ class RunFolder:
         """Return the result, where the task asked for JSON."""
         return self.path / "result.json"
 
+    def earlier_report(self, number: int) -> Path:
+        """Return the report before a further question, counted from 1."""
+        return self.path / f"report.{number}.md"
+
+    def earlier_result(self, number: int) -> Path:
+        """Return the result before a further question, counted from 1."""
+        return self.path / f"result.{number}.json"
+
     @property
     def run_json(self) -> Path:
         """Return state, times and totals; replaced as a whole."""

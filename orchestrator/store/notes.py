@@ -54,6 +54,8 @@ class RunHeader:
     """None: the price of a model is unknown."""
     max_usd: float | None
     max_minutes: float
+    questions: tuple[str, ...] = ()
+    """Further ones, asked when it had finished; in order."""
     reason: str = ""
     """Why the run is in this state, where that needs saying."""
 
@@ -205,8 +207,10 @@ def _header(header: RunHeader) -> str:
     else:
         limit = "" if header.max_usd is None else f" of ${header.max_usd:,.2f}"
         money = f"${header.usd:,.2f}{limit}"
-    quote = "\n".join(
-        f"> {line}".rstrip() for line in _tidy(header.objective).split("\n")
+    asked = [header.objective, *(f"Asked then: {each}" for each in header.questions)]
+    quote = "\n>\n".join(
+        "\n".join(f"> {line}".rstrip() for line in _tidy(text).split("\n"))
+        for text in asked
     )
     return (
         f"# Progress of {_line(header.run)}\n\n"

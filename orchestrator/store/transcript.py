@@ -6,6 +6,7 @@ The rule, the same for the runtime and for readers:
 - Each kept `model.answered` is an assistant message, as it came.
 - The `tool.ended` of its calls, in the order of the calls, and after them the texts of
   `text.added` form one user message.
+- The text of `run.reopened` is such a text too.
 - Texts where no result is due extend the user message that has not been answered yet,
   or form one of their own.
 """
@@ -102,7 +103,7 @@ def rebuild(events: Iterable[Event], agent: str) -> list[Message]:
             is_error = bool(data.get("is_error"))
             block = tool_result(call, data.get("content", ""), is_error=is_error)
             conversation.result(call, block, ends=bool(data.get("ends")))
-        elif event.kind == "text.added" and data.get("text"):
+        elif event.kind in ("text.added", "run.reopened") and data.get("text"):
             conversation.text(data["text"])
     conversation.close()
     return conversation.messages

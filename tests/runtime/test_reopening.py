@@ -1,0 +1,353 @@
+"""A lead that had ended goes on: asked a further question, or to do what is missing."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from run_bench import (
+    Ended,
+    RunBench,
+    brief,
+    delegate,
+    finish,
+    item,
+    last_results,
+    played,
+    submit,
+)
+
+from orchestrator.api import Orchestrator
+from orchestrator.errors import SpecError
+from orchestrator.messages import text_of
+from orchestrator.models.base import ModelRequest
+from orchestrator.store.layout import RunFolder
+from orchestrator.store.transcript import rebuild
+from orchestrator.testing import FakeClock, Script, ScriptedModel, Step, call, fail, say
+
+FILES = {"refunds.md": "A refund takes 14 days.\nWithout a receipt it takes 30 days.\n"}
+READ = call("read_file", path="refunds.md")
+FIRST = finish("With a receipt: 14 days [refunds.md:1].")
+SECOND = finish("Without one: 30 days [refunds.md:2].")
+QUESTION = "How long does it take without a receipt?"
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> RunBench:
+    return RunBench(tmp_path, FILES)
+
+
+async def asked(
+    bench: RunBench, run: Path, script: Script, text: str = QUESTION, **options: Any
+) -> Ended:
+    model = ScriptedModel(script)
+    async with Orchestrator(
+        runs_dir=bench.runs, model=model, clock=FakeClock()
+    ) as here:
+        return Ended(await here.ask(run, text, **options), model)
+
+
+async def resumed(
+    bench: RunBench,
+    run: Path,
+    script: Script | ScriptedModel,
+    **limits: float,
+) -> Ended:
+    model = script if isinstance(script, ScriptedModel) else ScriptedModel(script)
+    async with Orchestrator(
+        runs_dir=bench.runs, model=model, clock=FakeClock()
+    ) as here:
+        return Ended(await here.resume(run, limits=limits), model)
+
+
+async def test_a_question_goes_behind_everything_the_lead_knows(
+    bench: RunBench,
+) -> None:
+    first = await bench.run(ScriptedModel([READ, FIRST]))
+
+    second = await asked(bench, first.folder, [SECOND])
+
+    [request] = second.requests
+    before = first.requests[-1].messages
+    assert request.messages[: len(before)] == before
+    assert request.system == first.requests[0].system
+    result, told = request.messages[-1]["content"]
+    assert (result["type"], text_of(result["content"])) == ("tool_result", "Accepted.")
+    assert f"# Further question\n\n{QUESTION}" in told["text"]
+
+
+async def test_its_report_takes_the_place_of_the_one_before_which_is_kept(
+    bench: RunBench,
+) -> None:
+    first = await bench.run(ScriptedModel([READ, FIRST]))
+
+    second = await asked(bench, first.folder, [SECOND])
+    third = await asked(bench, first.folder, [FIRST], "And with one?")
+
+    assert first.result.folder == second.result.folder == third.result.folder
+    assert third.result.state == "done"
+    assert third.text("report.1.md") == first.result.report
+    assert third.text("report.2.md") == second.result.report
+    assert third.text("report.md") == third.result.report == first.result.report
+    assert third.json("run.json")["questions"] == [QUESTION, "And with one?"]
+    assert f"> Asked then: {QUESTION}\n" in third.text("progress.md")
+    assert third.result.totals.calls == 4
+
+
+async def test_a_json_result_of_before_is_kept_too(bench: RunBench) -> None:
+    given = {"format": "json", "schema": {"type": "object"}}
+    text = "14 days [refunds.md:1]."
+    one, two = finish(text, result={"days": 14}), finish(text, result={"days": 30})
+    first = await bench.run(ScriptedModel([READ, one]), deliverable=given)
+
+    second = await asked(bench, first.folder, [two])
+
+    assert second.json("result.1.json") == {"days": 14}
+    assert second.json("result.json") == second.result.result == {"days": 30}
+
+
+async def test_the_lead_can_send_briefs_for_it(bench: RunBench) -> None:
+    found = submit(item("14 days.", "refunds.md:1", "A refund takes 14 days."))
+    first = await bench.play([delegate(brief("With")), FIRST], {"With": [READ, found]})
+    other = submit(
+        item("30 days.", "refunds.md:2", "Without a receipt it takes 30 days.")
+    )
+    cites = finish("Without one: 30 days [a2#1]; with one: 14 [a1#1].")
+
+    model = played([delegate(brief("Without")), cites], {"Without": [READ, other]})
+    async with Orchestrator(
+        runs_dir=bench.runs, model=model, clock=FakeClock()
+    ) as here:
+        ended = Ended(await here.ask(first.folder, QUESTION), model)
+
+    assert ended.result.state == "done", ended.result
+    accepted = [event.data["id"] for event in ended.events("subagent.accepted")]
+    assert accepted == ["a1", "a2"]
+
+
+async def test_what_the_lead_is_shown_is_what_readers_are_shown(
+    bench: RunBench,
+) -> None:
+    first = await bench.run(ScriptedModel([READ, FIRST]))
+    second = await asked(bench, first.folder, [READ, SECOND])
+
+    messages = rebuild(second.events(), "lead")
+
+    assert messages[: len(second.requests[-1].messages)] == list(
+        second.requests[-1].messages
+    )
+
+
+async def test_a_secret_in_the_question_reaches_nobody(bench: RunBench) -> None:
+    first = await bench.run(ScriptedModel([READ, FIRST]))
+    secret = "ghp_" + "Zx9Kq2Lm7Rt4Wv8Yb3Nc6Jd1Hf5Gs0Pa2Qe7"
+
+    second = await asked(
+        bench, first.folder, [SECOND], f"Is {secret} still needed for it?"
+    )
+
+    assert "[secret:" in last_results(second.requests[0])
+    assert not [name for name, data in second.everything() if secret.encode() in data]
+
+
+@pytest.mark.parametrize("cut", ["asked", "requested", "finished"])
+async def test_killed_at_a_question_it_is_answered_after_a_resume(
+    bench: RunBench, cut: str
+) -> None:
+    first = await bench.run(ScriptedModel([READ, FIRST]))
+    second = await asked(bench, first.folder, [READ, SECOND])
+    kinds = [event.kind for event in second.events()]
+    start = kinds.index("run.reopened")
+    length = {
+        "asked": start + 1,
+        "requested": kinds.index("model.requested", start) + 1,
+        "finished": kinds.index("report.submitted", start) + 1,
+    }[cut]
+    log = first.folder / "events.jsonl"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:length]))
+    # As it was before the process got to it.
+    if cut == "asked":
+        (first.folder / "report.1.md").replace(first.folder / "report.md")
+
+    left = [READ, SECOND] if cut != "finished" else []
+    third = await resumed(bench, first.folder, left)
+
+    assert third.result.state == "done"
+    assert third.text("report.md") == second.result.report
+    assert third.text("report.1.md") == first.result.report
+    assert third.json("run.json")["questions"] == [QUESTION]
+    if cut != "finished":
+        assert third.requests[0].body == second.requests[0].body
+
+
+async def test_asking_a_run_that_has_not_finished_is_refused(
+    bench: RunBench,
+) -> None:
+    first = await bench.run(ScriptedModel([READ, FIRST]))
+    log = first.folder / "events.jsonl"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:6]))
+
+    with pytest.raises(SpecError, match=r"is not finished; `orchestrate resume`"):
+        await asked(bench, first.folder, [])
+    with pytest.raises(SpecError, match="the question is empty"):
+        await asked(bench, first.folder, [], "  ")
+
+
+async def test_a_question_that_cannot_be_answered_costs_the_report_before_nothing(
+    bench: RunBench,
+) -> None:
+    first = await bench.run(ScriptedModel([READ, FIRST]))
+
+    second = await asked(bench, first.folder, [fail("auth")])
+
+    assert second.result.state == "failed"
+    assert second.text("report.1.md") == first.result.report
+    assert not (first.folder / "report.md").exists()
+    third = await asked(bench, first.folder, [SECOND], "Once more: " + QUESTION)
+    assert third.result.state == "done"
+    assert third.text("report.1.md") == first.result.report
+
+
+async def test_a_question_past_the_limit_is_answered_once_it_is_raised(
+    bench: RunBench,
+) -> None:
+    first = await bench.run(ScriptedModel([READ, READ, FIRST]), limits={"turns": 4})
+
+    second = await asked(bench, first.folder, [READ, SECOND], limits={"turns": 9})
+    third = await asked(bench, first.folder, [READ, READ, FIRST])
+
+    assert (second.result.state, third.result.state) == ("done", "done")
+    assert third.json("run.json")["limits"]["turns"] == 9
+
+
+# ---- what is missing ----------------------------------------------------------------
+
+
+async def test_a_limit_that_is_not_raised_is_named_and_nothing_is_spent(
+    bench: RunBench,
+) -> None:
+    first = await bench.run(ScriptedModel([READ, FIRST]), limits={"turns": 2})
+    assert first.result.state == "partial"
+    before = first.events()
+
+    with pytest.raises(SpecError, match=r"limit `turns` of 2; .* limits\.turns=4`"):
+        await resumed(bench, first.folder, [])
+
+    assert first.events() == before
+
+
+async def test_a_raised_limit_lets_the_lead_go_on_behind_what_it_said(
+    bench: RunBench,
+) -> None:
+    first = await bench.run(ScriptedModel([READ, FIRST]), limits={"turns": 2})
+
+    second = await resumed(bench, first.folder, [READ, SECOND], turns=9)
+
+    assert (second.result.state, second.result.missing) == ("done", [])
+    told = last_results(second.requests[0])
+    assert "the lead was stopped by a limit" in told
+    assert second.text("report.md") == second.result.report
+    assert not (first.folder / "report.1.md").exists()
+
+
+async def partial(bench: RunBench) -> Ended:
+    """A run that is partial: one of its two subagents has failed."""
+    found = submit(item("14 days.", "refunds.md:1", "A refund takes 14 days."))
+    return await bench.play(
+        [
+            delegate(brief("With"), brief("Without")),
+            finish("With a receipt 14 days [a1#1]; the rest is not known."),
+        ],
+        {"With": [READ, found], "Without": [fail("invalid")]},
+    )
+
+
+def mends(request: ModelRequest) -> Step:
+    """Send the brief again that is named as missing."""
+    told = last_results(request)
+    assert "- subagent a2 (Without) failed: invalid" in told
+    return delegate(brief("Without"))
+
+
+WHOLE = finish("14 days [a1#1], without a receipt 30 [a3#1].")
+OTHER = submit(item("30 days.", "refunds.md:2", "Without a receipt it takes 30 days."))
+
+
+def script() -> ScriptedModel:
+    steps: list[Step | Callable[[ModelRequest], Step]] = [mends, WHOLE]
+
+    def lead(request: ModelRequest) -> Step:
+        step = steps.pop(0)
+        return step(request) if callable(step) else step
+
+    return played(lead, {"Without": [READ, OTHER]})
+
+
+async def test_a_failed_subagent_is_sent_again_and_the_run_is_done(
+    bench: RunBench,
+) -> None:
+    first = await partial(bench)
+    assert first.result.state == "partial"
+
+    second = await resumed(bench, first.folder, script())
+
+    assert (second.result.state, second.result.missing) == ("done", [])
+    assert second.text("report.md") == second.result.report
+    assert len(second.requests_of("a1")) == 0  # finished work is not done again
+
+
+async def test_where_nothing_new_comes_the_report_before_stays(
+    bench: RunBench,
+) -> None:
+    first = await partial(bench)
+
+    second = await resumed(bench, first.folder, [fail("invalid")])
+
+    assert second.result.state == "partial"
+    assert second.text("report.md") == first.result.report
+    assert second.result.missing[0].startswith("what was missing is missing still")
+    third = await resumed(bench, first.folder, script())
+    assert third.result.state == "done"
+
+
+async def test_killed_on_the_way_it_still_does_what_is_missing(
+    bench: RunBench,
+) -> None:
+    first = await partial(bench)
+    whole = await resumed(bench, first.folder, script())
+    log = (first.folder / "events.jsonl").read_bytes().splitlines(keepends=True)
+    start = next(n for n, line in enumerate(log) if b'"run.reopened"' in line)
+    for lines in range(start + 1, len(log) - 1, 4):
+        run = bench.runs / f"20261129-120000-bench-{lines:04}"
+        shutil.copytree(first.folder, run)
+        (run / "events.jsonl").write_bytes(b"".join(log[:lines]))
+
+        ended = await resumed(bench, run, ScriptedModel(from_the_request))
+
+        assert ended.result.state == "done", (lines, ended.result)
+        assert ended.result.report == whole.result.report
+
+
+def from_the_request(request: ModelRequest) -> Step:
+    """Both parts, told from the request alone."""
+    first, newest = text_of(request.messages[0]["content"]), last_results(request)
+    if "# Objective\n" in first:
+        return mends(request) if "# Missing" in newest else WHOLE
+    return OTHER if "takes 30 days" in newest else READ
+
+
+async def test_a_limit_raised_once_stays_raised(bench: RunBench) -> None:
+    first = await bench.run(ScriptedModel([READ, FIRST]), limits={"turns": 2})
+    wrong = finish("9 days [refunds.md:99].")
+    second = await resumed(bench, first.folder, [wrong, wrong], turns=9)
+    assert second.result.state == "partial"
+
+    third = await resumed(bench, first.folder, [say("So:"), READ, SECOND])
+
+    assert third.result.state == "done", third.result
+    [again] = third.events("run.resumed")[1:]
+    assert again.data["limits"] == {}
+    assert RunFolder(first.folder).report.read_text() == third.result.report
