@@ -23,11 +23,14 @@ __all__ = [
     "tool_calls",
     "tool_result",
     "user_message",
+    "without_thinking",
 ]
 
 Block = dict[str, Any]
 Message = dict[str, Any]
 
+_THINKING = frozenset({"thinking", "redacted_thinking"})
+_LEFT_OUT = "(thinking left out)"
 # Characters that JSON or UTF-8 cannot carry, or that only confuse: NUL, lone
 # surrogates, and the C0 controls except tab and line ends.
 _UNCLEAN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
@@ -79,6 +82,15 @@ def user_message(blocks: Sequence[Block]) -> Message:
 def tool_calls(content: Iterable[Block]) -> list[Block]:
     """Return the `tool_use` blocks of an assistant message, in order."""
     return [block for block in content if block.get("type") == "tool_use"]
+
+
+def without_thinking(content: Iterable[Block]) -> list[Block]:
+    """Return the content of an assistant message, all thinking left out.
+
+    A message needs content, so that one of nothing else becomes a short text.
+    """
+    kept = [block for block in content if block.get("type") not in _THINKING]
+    return kept or [text_block(_LEFT_OUT)]
 
 
 def text_of(content: str | Iterable[Block]) -> str:

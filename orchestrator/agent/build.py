@@ -13,7 +13,7 @@ from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
 from orchestrator.clock import Clock
 from orchestrator.context.transcript import Transcript
-from orchestrator.context.view import make_head
+from orchestrator.context.view import Head, make_head
 from orchestrator.messages import encode, text_of
 from orchestrator.models.base import Model
 from orchestrator.models.pricing import Price
@@ -24,7 +24,7 @@ from orchestrator.tools.base import Clip, Tool, ToolContext
 from orchestrator.tools.executor import Executor
 from orchestrator.tools.registry import Registry
 
-__all__ = ["Services", "build_agent", "new_state"]
+__all__ = ["Services", "build_agent", "head_of", "new_state"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +91,15 @@ def build_agent(
     budget = Budget(limits.usd, limits.tokens, services.budget, spent=state.spent)
     if state.reached is not None and budget.is_raised(state.reached, limits):
         state.go_on(spec.hand_in)
-    head = make_head(
-        model=spec.model,
-        system=spec.system,
-        tools=spec.tools,
-        settings=spec.request,
-        tokens=_head_tokens(services, spec),
-    )
+    if state.dropped is not None:
+        services.log.append(state.dropped, agent=spec.id)
+        state.dropped = None
     caller = Caller(
         spec=spec,
         model=services.open_model(spec.model),
         price=services.price_of(spec.model),
         budget=budget,
-        head=head,
+        head=head_of(services, spec),
         log=services.log,
     )
     executor = Executor(registry, services.log, services.clip, services.clock)
@@ -132,6 +128,17 @@ def build_agent(
         log=services.log,
         clock=services.clock,
         hooks=hooks,
+    )
+
+
+def head_of(services: Services, spec: AgentSpec) -> Head:
+    """Return the fixed start of every request of the agent that `spec` describes."""
+    return make_head(
+        model=spec.model,
+        system=spec.system,
+        tools=spec.tools,
+        settings=spec.request,
+        tokens=_head_tokens(services, spec),
     )
 
 

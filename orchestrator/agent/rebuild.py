@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orchestrator.agent.build import Services, new_state
+from orchestrator.agent.damage import Witnesses, is_headless, times_sent_back
 from orchestrator.agent.loop import call_problems, output_ceiling
 from orchestrator.agent.past import spent_in
 from orchestrator.agent.spec import AgentSpec
@@ -24,12 +25,13 @@ from orchestrator.events import (
     ReportSubmitted,
     RunReopened,
     TextAdded,
+    ThinkingDropped,
     ToolEnded,
     ToolStarted,
     parse,
 )
 from orchestrator.models.base import Reply, Usage
-from orchestrator.tools.executor import CallResult
+from orchestrator.tools.executor import TERMINAL, CallResult
 from orchestrator.tools.grace import UNKNOWN
 
 __all__ = ["Left", "Resumed", "leave", "rebuild"]
@@ -59,27 +61,50 @@ class Left:
 
     Attributes:
         resumed: its state; None if it has not started.
-        returned: findings that were sent back to it, oldest first.
+        returned: findings that were sent back to it and it was told, oldest first.
+        headless: its start is lost, but not its work: goes on with that, and the spec
+            that it would have started with.
     """
 
     resumed: Resumed | None = None
     returned: tuple[dict[str, Any], ...] = ()
+    headless: Callable[[AgentSpec], Resumed] | None = None
 
 
 def leave(
-    services: Services, agent: str, events: Sequence[Event], *, seconds: float
+    services: Services,
+    agent: str,
+    events: Sequence[Event],
+    *,
+    seconds: float,
+    damaged: bool = False,
 ) -> Left:
     """Return where the log leaves an agent; arguments as for `rebuild`."""
-    returned = tuple(
+    resumed = rebuild(services, agent, events, seconds=seconds, damaged=damaged)
+    told = resumed.returned if resumed else 0
+
+    def headless(spec: AgentSpec) -> Resumed:
+        services.log.append(spec.started(), agent=agent)
+        return _replayed(services, spec, events, seconds, damaged=True)
+
+    is_lost = resumed is None and is_headless(events)
+    if is_lost:
+        told = times_sent_back(events, TERMINAL)
+    returned = [
         event.data["findings"]
         for event in events
         if event.kind == FindingsSubmitted.KIND and not event.data["accepted"]
-    )
-    return Left(rebuild(services, agent, events, seconds=seconds), returned)
+    ]
+    return Left(resumed, tuple(returned[:told]), headless if is_lost else None)
 
 
 def rebuild(
-    services: Services, agent: str, events: Sequence[Event], *, seconds: float = 0.0
+    services: Services,
+    agent: str,
+    events: Sequence[Event],
+    *,
+    seconds: float = 0.0,
+    damaged: bool = False,
 ) -> Resumed | None:
     """Return an agent as its log left it, or None if it has not started.
 
@@ -91,14 +116,29 @@ def rebuild(
         agent: its id.
         events: of this agent, oldest first, with full data.
         seconds: it was at work.
+        damaged: something of the log is lost. What is rebuilt is proved against the
+            log then, and thinking that is bound to what is lost is taken out.
     """
     started = next((event for event in events if event.kind == AgentStarted.KIND), None)
     if started is None:
         return None
     spec = AgentSpec.from_event(agent, parse(started, AgentStarted))
+    return _replayed(services, spec, events, seconds, damaged=damaged)
+
+
+def _replayed(
+    services: Services,
+    spec: AgentSpec,
+    events: Sequence[Event],
+    seconds: float,
+    *,
+    damaged: bool,
+) -> Resumed:
     state = new_state(services, spec)
     state.spent, state.carried_s = spent_in(events), seconds
     replay = _Replay(spec, state)
+    if damaged:
+        replay.witnesses = Witnesses.of(services, spec, events)
     for event in events:
         replay.apply(event)
     replay.close()
@@ -112,6 +152,8 @@ class _Replay:
     spec: AgentSpec
     state: AgentState
     returned: int = 0
+    witnesses: Witnesses | None = None
+    """Of a damaged log."""
     _begun: set[str] = field(default_factory=set)
     """Calls with effects that were started."""
     _sent_back: bool = False
@@ -119,6 +161,10 @@ class _Replay:
     _end_before: int | None = None
     """What `previous_end` was before the request that has no outcome."""
     _under_way: bool = False
+    _turn: int = 0
+    """Of the newest request."""
+    _recovered: int = 0
+    """`seq` of the newest reply that is lost and of which calls are known."""
     _accepted: dict[str, CallResult] = field(default_factory=dict)
     """Results of hand-ins that were accepted, by call."""
 
@@ -133,16 +179,38 @@ class _Replay:
         if self._under_way:
             # The same request leaves once more, marks included.
             state.previous_end = self._end_before
-        for call in state.transcript.open_calls:
-            if call["id"] in self._begun and call["id"] not in state.done_results:
-                state.problems[call["id"]] = UNKNOWN
+        calls = {call["id"]: call["name"] for call in state.transcript.open_calls}
+        state.done_results = {
+            call: each for call, each in state.done_results.items() if call in calls
+        }
+        for call, name in calls.items():
+            if call in state.done_results:
+                continue
+            if call in self._begun:
+                state.problems[call] = UNKNOWN
+            elif self.witnesses and name in self.witnesses.effects:
+                # That it began may be what is lost.
+                state.problems.setdefault(call, UNKNOWN)
+        if self.witnesses:
+            self.witnesses.settle(state)
 
-    def requested(self, _event: Event) -> None:
+    def requested(self, event: Event) -> None:
         state = self.state
+        if self.witnesses and self.witnesses.is_void(event, state):
+            return
         self._settle()
+        if self._under_way and not (state.pending_results or state.pending_texts):
+            state.previous_end = self._end_before  # the same once more
         state.flush()
-        if not self._under_way:  # else an earlier process died in it too
-            self._end_before, self._under_way = state.previous_end, True
+        if self.witnesses:
+            ends = (state.previous_end, self._end_before)
+            self.witnesses.compare(event, state, ends=ends)
+        self._turn = event.data["turn"]
+        self._sent()
+
+    def _sent(self) -> None:
+        state = self.state
+        self._end_before, self._under_way = state.previous_end, True
         state.previous_end = len(state.transcript) - 1
 
     def failed(self, _event: Event) -> None:
@@ -152,6 +220,8 @@ class _Replay:
         state, answered = self.state, parse(event, ModelAnswered)
         self._settle()
         state.flush()
+        if not self._under_way:  # its request is lost
+            self._sent()
         self._under_way = False
         state.turns = answered.turn  # one without an answer is made again
         reply = Reply(
@@ -175,8 +245,31 @@ class _Replay:
             state.problems = call_problems(reply)
 
     def tool_started(self, event: Event) -> None:
+        if event.data["call"] not in self.state.transcript.call_ids:
+            self._recover(event)
         if event.data["effects"] == "effects":
             self._begun.add(event.data["call"])
+
+    def _recover(self, event: Event) -> None:
+        """Put a call where its reply would be, which is lost.
+
+        So its result is of use, and what it began is not begun anew.
+        """
+        state, data = self.state, event.data
+        if event.cause != self._recovered:
+            self._settle()
+            state.flush()
+            if not self._under_way:
+                self._sent()
+            self._under_way, self._recovered = False, event.cause
+            state.turns = max(state.turns, self._turn)
+            state.last_answered = state.reached is not None
+            state.due, state.ending, state.problems = "", None, {}
+        block = {"type": "tool_use", "id": data["call"], "name": data["name"]}
+        state.take_reply([{**block, "input": data["input"]}], Usage(known=False))
+
+    def thinking_dropped(self, _event: Event) -> None:
+        self.state.transcript.drop_thinking()
 
     def tool_ended(self, event: Event) -> None:
         ended = parse(event, ToolEnded)
@@ -245,6 +338,7 @@ _HANDLERS: dict[str, Callable[[_Replay, Event], None]] = {
     ToolStarted.KIND: _Replay.tool_started,
     ToolEnded.KIND: _Replay.tool_ended,
     TextAdded.KIND: _Replay.text_added,
+    ThinkingDropped.KIND: _Replay.thinking_dropped,
     LimitReachedEvent.KIND: _Replay.limit_reached,
     RunReopened.KIND: _Replay.reopened,
     **dict.fromkeys(_HAND_INS, _Replay.handed_in),

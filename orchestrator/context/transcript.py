@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from orchestrator.messages import Block, Message, encode, tool_calls
+from orchestrator.messages import Block, Message, encode, tool_calls, without_thinking
 
 __all__ = ["Transcript"]
 
@@ -63,6 +63,22 @@ class Transcript:
     def reported(self, tokens: int) -> None:
         """Take over what the service counted for everything up to now."""
         self.known_tokens, self.added_tokens = tokens, 0
+
+    def drop_thinking(self) -> int:
+        """Take the thinking out of all messages up to now; return how many blocks.
+
+        The size stays an estimate from above, until the service reports it again.
+        """
+        dropped = 0
+        for place, message in enumerate(self.messages):
+            if message["role"] != "assistant":
+                continue
+            content = without_thinking(message["content"])
+            if content != message["content"]:
+                dropped += max(len(message["content"]) - len(content), 1)
+                self.messages[place] = {"role": "assistant", "content": content}
+                self.pieces[place] = encode(self.messages[place])
+        return dropped
 
     @property
     def open_calls(self) -> list[Block]:
