@@ -55,6 +55,9 @@ class AgentView:
     unsupported_items: list[Any] = field(default_factory=list)
     """Their numbers, from 1."""
     findings: dict[str, Any] = field(default_factory=dict)
+    _earlier_s: float = 0.0
+    """At work in spans that are over."""
+    _span_start: datetime | None = None
 
     def apply(self, event: Event, at: datetime | None) -> None:
         """Take over one event of this agent; kinds that say nothing are skipped."""
@@ -85,22 +88,27 @@ class AgentView:
         findings = data.get("findings")
         self.findings = findings if isinstance(findings, dict) else {}
 
-    def reopened(self) -> None:
+    def reopened(self, at: datetime | None) -> None:
         """Take over `run.reopened`: it had ended and goes on."""
         self.state, self.outcome, self.reason = "running", "", ""
-        self.ended_at = None
+        self.ended_at, self._span_start = None, at
 
-    def interrupt(self) -> None:
-        """Forget what was under way: the process that did it is gone."""
+    def interrupt(self, at: datetime | None) -> None:
+        """Forget what was under way: the process that did it is gone since `at`."""
         self.tools.clear()
         self.asking = False
+        self._earlier_s, self._span_start = self.seconds(at), None
+
+    def resumed(self, at: datetime | None) -> None:
+        """Take over `run.resumed`: another process works on it, if it has begun."""
+        if self.state == "running":
+            self._span_start = at
 
     def seconds(self, now: datetime | None) -> float:
-        """Return how long it has worked; `now` counts while it has not ended."""
-        until = self.ended_at or now
-        if self.started_at is None or until is None:
-            return 0.0
-        return max((until - self.started_at).total_seconds(), 0.0)
+        """Return how long processes worked on it; `now` ends a span that is open."""
+        if self._span_start is None or now is None:
+            return self._earlier_s
+        return self._earlier_s + max((now - self._span_start).total_seconds(), 0.0)
 
     @property
     def label(self) -> str:
@@ -153,7 +161,7 @@ class AgentView:
     def _close(self, at: datetime | None) -> None:
         self.state = "ended"
         self.ended_at = self.ended_at or at
-        self.interrupt()
+        self.interrupt(at)
 
     def _on_started(self, data: dict[str, Any], at: datetime | None) -> None:
         self.role = str(data.get("role", ""))
@@ -163,6 +171,7 @@ class AgentView:
         self.parent = str(data.get("parent", "")) or self.parent
         self.state = "running"
         self.started_at = self.started_at or at
+        self._span_start = at
 
     def _on_ended(self, data: dict[str, Any], at: datetime | None) -> None:
         self._close(at)

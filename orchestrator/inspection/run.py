@@ -253,14 +253,15 @@ class RunView:
         self.state, self.reason, self.exit_code = "running", "", None
         self.ended_at, self.missing, self.traceback = None, [], ""
         for agent in self.agents.values():
-            agent.interrupt()
+            agent.interrupt(self.last_at)
+            agent.resumed(at)
 
-    def _on_reopened(self, event: Event, _at: datetime | None) -> None:
+    def _on_reopened(self, event: Event, at: datetime | None) -> None:
         question = str(event.data.get("question", ""))
         if question:
             self.questions.append(question)
         self.state = "running"
-        self.agent(event.agent).reopened()
+        self.agent(event.agent).reopened(at)
 
     def _on_ended(self, event: Event, at: datetime | None) -> None:
         data = event.data
@@ -272,7 +273,7 @@ class RunView:
         self.traceback = str(data.get("traceback", ""))
         self.ended_at = at or self.last_at
         for agent in self.agents.values():
-            agent.interrupt()
+            agent.interrupt(self.ended_at)
 
     def _on_accepted(self, event: Event, _at: datetime | None) -> None:
         child = self.agent(str(event.data.get("id", "")))

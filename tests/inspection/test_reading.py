@@ -100,7 +100,12 @@ def test_following_yields_each_event_once_and_stops_with_the_run(
         script.start_run()
         lock = RunLock(folder.lock)
         lock.acquire()
-        steps = iter([lambda: survey_rest(script), lambda: tear(folder), lock.release])
+
+        def die() -> None:
+            script.log.close()
+            lock.release()
+
+        steps = iter([lambda: survey_rest(script), lambda: tear(folder), die])
 
         followed = [
             event.seq for event in follow_events(folder, wait=lambda _s: next(steps)())

@@ -204,3 +204,29 @@ def test_no_event_whatever_its_fields_breaks_a_reader(events: list[Event]) -> No
     assert list(summary_lines(view, now=NOW, style=style))
     assert list(agent_table(view, now=NOW, style=style))
     assert live_lines(view, now=NOW, columns=80, rows=24, style=style)
+
+
+def test_time_between_two_processes_is_nobodys_time() -> None:
+    def at(minute: int, kind: str, agent: str = "", **data: Any) -> Event:
+        stamp = f"2026-11-29T12:{minute:02}:00.000Z"
+        return Event(minute, stamp, "r", agent, kind, 0, data)
+
+    view = RunView()
+    for event in [
+        at(0, "run.started", limits={}, models={}),
+        at(1, "agent.started", "lead", role="lead"),
+        at(3, "agent.ended", "lead", outcome="submitted"),
+        at(4, "run.ended", state="done"),
+        at(20, "run.reopened", "lead", question="And then?", text="…"),
+        at(20, "run.resumed"),
+        at(22, "tool.started", "lead", call="c"),
+        # Killed here, and gone on with much later.
+        at(40, "run.resumed"),
+        at(41, "agent.ended", "lead", outcome="submitted"),
+        at(41, "run.ended", state="done"),
+    ]:
+        view.apply(event)
+
+    assert view.questions == ["And then?"]
+    assert view.agents["lead"].seconds(None) == (2 + 2 + 1) * 60
+    assert view.seconds() == (4 + 2 + 1) * 60
