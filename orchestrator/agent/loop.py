@@ -191,7 +191,18 @@ class Agent:
             problem = problems.get(call["id"], "")
             if only and call["name"] != only:
                 problem = problem or ONLY_HAND_IN.format(tool=only)
-            specs.append(CallSpec(call["id"], call["name"], call["input"], problem))
+            known = self.state.known.get(call["id"], "")
+            is_on_record = call["id"] in self.state.on_record
+            specs.append(
+                CallSpec(
+                    call["id"],
+                    call["name"],
+                    call["input"],
+                    problem,
+                    known,
+                    is_on_record,
+                )
+            )
         self._hold_back(calls)
         return await self.executor.run(specs, self.context_for, self.spec.allowed)
 

@@ -9,7 +9,9 @@ from orchestrator.events import NotesUpdated
 from orchestrator.store.eventlog import EventLog
 from orchestrator.store.notes import Notes
 
-__all__ = ["NotesWriter"]
+__all__ = ["NOTED", "NotesWriter"]
+
+NOTED = "Noted under {section}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,4 +31,4 @@ class NotesWriter:
         """
         name = copy.deepcopy(self.notes).update(section, mode, text, pin)
         self.log.append(NotesUpdated(name, mode, text, pin), agent=self.agent)
-        return f"Noted under {name}."
+        return NOTED.format(section=name)

@@ -9,12 +9,14 @@ from typing import Any
 from orchestrator.agent.build import Services, new_state
 from orchestrator.agent.damage import Witnesses, is_headless, times_sent_back
 from orchestrator.agent.loop import call_problems, output_ceiling
+from orchestrator.agent.notes import NOTED
 from orchestrator.agent.past import spent_in
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
 from orchestrator.agent.stops import judge
 from orchestrator.errors import LimitReached
 from orchestrator.events import (
+    AgentEnded,
     AgentStarted,
     Event,
     FindingsSubmitted,
@@ -22,6 +24,7 @@ from orchestrator.events import (
     ModelAnswered,
     ModelFailed,
     ModelRequested,
+    NotesUpdated,
     ReportSubmitted,
     RunReopened,
     TextAdded,
@@ -30,13 +33,15 @@ from orchestrator.events import (
     ToolStarted,
     parse,
 )
+from orchestrator.messages import clean_text
 from orchestrator.models.base import Reply, Usage
+from orchestrator.store.transcript import LOST
 from orchestrator.tools.executor import TERMINAL, CallResult
 from orchestrator.tools.grace import UNKNOWN
+from orchestrator.tools.notes import UpdateNotes
 
-__all__ = ["Left", "Resumed", "leave", "rebuild"]
+__all__ = ["NOT_BEGUN", "Left", "Resumed", "leave", "rebuild"]
 
-LOST = "The record of this result is damaged; make the call again if you need it."
 _HAND_INS = (ReportSubmitted.KIND, FindingsSubmitted.KIND)
 
 
@@ -48,11 +53,13 @@ class Resumed:
         spec: what it started with.
         state: how far it is.
         returned: hand-ins that were sent back to it.
+        is_over: its loop had ended.
     """
 
     spec: AgentSpec
     state: AgentState
     returned: int = 0
+    is_over: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +68,19 @@ class Left:
 
     Attributes:
         resumed: its state; None if it has not started.
-        returned: findings that were sent back to it and it was told, oldest first.
+        told: hand-ins that were sent back to it, and it was told.
+        returned: the findings among them, oldest first.
         headless: its start is lost, but not its work: goes on with that, and the spec
             that it would have started with.
     """
 
     resumed: Resumed | None = None
+    told: int = 0
     returned: tuple[dict[str, Any], ...] = ()
     headless: Callable[[AgentSpec], Resumed] | None = None
+
+
+NOT_BEGUN = Left()
 
 
 def leave(
@@ -95,7 +107,8 @@ def leave(
         for event in events
         if event.kind == FindingsSubmitted.KIND and not event.data["accepted"]
     ]
-    return Left(resumed, tuple(returned[:told]), headless if is_lost else None)
+    rest = headless if is_lost else None
+    return Left(resumed, told, tuple(returned[:told]), rest)
 
 
 def rebuild(
@@ -142,7 +155,9 @@ def _replayed(
     for event in events:
         replay.apply(event)
     replay.close()
-    return Resumed(spec, state, replay.returned)
+    life = (AgentEnded.KIND, ModelRequested.KIND)
+    is_over = [e.kind for e in events if e.kind in life][-1:] == [AgentEnded.KIND]
+    return Resumed(spec, state, replay.returned, is_over)
 
 
 @dataclass(slots=True)
@@ -273,12 +288,24 @@ class _Replay:
 
     def tool_ended(self, event: Event) -> None:
         ended = parse(event, ToolEnded)
+        if ended.ends:
+            self.state.on_record.add(ended.call)
         if ended.name == self.spec.hand_in:
             self.returned += self._sent_back
             self._sent_back = False
         # An accepted hand-in is checked again: its value lives in no log.
         results = self._accepted if ended.ends else self.state.done_results
         results.setdefault(ended.call, _result(ended))
+
+    def noted(self, event: Event) -> None:
+        """Take a note as done: an append must not be made again."""
+        state, section, text = self.state, event.data["section"], event.data["text"]
+        for call in state.transcript.open_calls:
+            is_over = call["id"] in state.done_results or call["id"] in state.known
+            is_note = call["name"] == UpdateNotes.name and not is_over
+            if is_note and clean_text(str(call["input"].get("text", ""))) == text:
+                state.known[call["id"]] = NOTED.format(section=section)
+                return
 
     def handed_in(self, event: Event) -> None:
         self._sent_back = not event.data["accepted"]
@@ -337,6 +364,7 @@ _HANDLERS: dict[str, Callable[[_Replay, Event], None]] = {
     ModelAnswered.KIND: _Replay.answered,
     ToolStarted.KIND: _Replay.tool_started,
     ToolEnded.KIND: _Replay.tool_ended,
+    NotesUpdated.KIND: _Replay.noted,
     TextAdded.KIND: _Replay.text_added,
     ThinkingDropped.KIND: _Replay.thinking_dropped,
     LimitReachedEvent.KIND: _Replay.limit_reached,

@@ -42,6 +42,9 @@ class AgentState:
         spent: used in earlier processes.
         done_results: results of open calls that the log already holds, by call id.
         problems: open calls that are not to be run, and what they are told.
+        known: open calls that are done, though the log has no outcome, and what they
+            are told.
+        on_record: accepted hand-ins whose outcome is in the log, their value not.
         due: what the newest reply calls for and was not said yet.
         ending: how the newest reply ends the loop, if an earlier process did not get
             to end it.
@@ -63,6 +66,8 @@ class AgentState:
     composition: dict[str, int] = field(default_factory=dict)
     done_results: dict[str, CallResult] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
+    known: dict[str, str] = field(default_factory=dict)
+    on_record: set[str] = field(default_factory=set)
     due: Say = ""
     ending: Verdict | None = None
     reached: LimitReached | None = None
@@ -80,6 +85,11 @@ class AgentState:
     def seconds(self) -> float:
         """Return seconds at work; time between two processes does not count."""
         return self.carried_s + self.clock.monotonic() - self.began
+
+    @property
+    def is_handed_in(self) -> bool:
+        """Return whether the newest message holds a hand-in that was accepted."""
+        return any(call["id"] in self.on_record for call in self.transcript.open_calls)
 
     def start(self, first: Sequence[Block], *, head_tokens: int) -> None:
         """Begin the conversation with its first user message."""

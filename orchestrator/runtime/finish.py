@@ -55,6 +55,7 @@ class Finisher:
         places: Callable[[], KnownPlaces],
         *,
         returned: int = 0,
+        is_on_record: bool = False,
     ) -> None:
         """Make the port.
 
@@ -63,12 +64,15 @@ class Finisher:
             deliverable: what the task asks for.
             places: what may be cited now.
             returned: how often an earlier process sent the report back.
+            is_on_record: an earlier process took the report in and logged it; it comes
+                once more for its value alone.
         """
         self._log = log
         self._deliverable = deliverable
         self._places = places
         self._returned = returned
         self._attempts = returned
+        self._is_on_record = is_on_record
 
     def take_as_is(self) -> None:
         """Send nothing back any more: the lead has no call left to mend it."""
@@ -81,19 +85,19 @@ class Finisher:
         problems = list(wrong_result)
         if not report.strip():
             problems.append("`report` is empty; write what was asked for")
-        back = bool(check.wrong or problems) and self._returned < MAX_RETURNS
+        can_mend = self._returned < MAX_RETURNS and not self._is_on_record
+        back = bool(check.wrong or problems) and can_mend
         self._attempts += 1
-        self._log.append(
-            ReportSubmitted(
-                attempt=self._attempts,
-                accepted=not back,
-                citations=check.total,
-                wrong=check.complaints,
-                report=report,
-                result=result,
-            ),
-            agent="lead",
+        submitted = ReportSubmitted(
+            attempt=self._attempts,
+            accepted=not back,
+            citations=check.total,
+            wrong=check.complaints,
+            report=report,
+            result=result,
         )
+        if not self._is_on_record:
+            self._log.append(submitted, agent="lead")
         if back:
             self._returned += 1
             return ToolOutput(_sent_back(check, problems), is_error=True)

@@ -14,7 +14,7 @@ import structlog
 from orchestrator.agent.build import build_agent
 from orchestrator.agent.loop import Hooks
 from orchestrator.agent.notes import NotesWriter
-from orchestrator.agent.rebuild import Resumed
+from orchestrator.agent.rebuild import NOT_BEGUN, Left
 from orchestrator.agent.spec import AgentSpec, Outcome
 from orchestrator.errors import OrchestratorError, StoreError
 from orchestrator.events import Event, RunEnded
@@ -110,7 +110,7 @@ async def work(
     live: Live,
     *,
     dispatcher: Dispatcher | None = None,
-    lead: Resumed | None = None,
+    lead: Left = NOT_BEGUN,
 ) -> RunResult:
     """Let the lead work to its end, and write down what came of it.
 
@@ -133,7 +133,7 @@ async def work(
 
 
 async def _watched(
-    session: Session, live: Live, dispatcher: Dispatcher, lead: Resumed | None
+    session: Session, live: Live, dispatcher: Dispatcher, lead: Left
 ) -> Outcome | Bug:
     """Let the lead work, with the derived files kept true meanwhile.
 
@@ -172,9 +172,7 @@ async def _keep_true(session: Session) -> None:
                 logger.warning("snapshot.lost", error=str(error))
 
 
-async def _lead(
-    session: Session, dispatcher: Dispatcher, resumed: Resumed | None
-) -> Outcome:
+async def _lead(session: Session, dispatcher: Dispatcher, left: Left) -> Outcome:
     prepared, services = session.prepared, session.services
 
     def places() -> KnownPlaces:
@@ -191,7 +189,8 @@ async def _lead(
         session.log,
         prepared.task.deliverable,
         places,
-        returned=resumed.returned if resumed else 0,
+        returned=left.told,
+        is_on_record=bool(resumed and resumed.state.is_handed_in),
     )
     registry = Registry(
         [
@@ -202,6 +201,7 @@ async def _lead(
         ]
     )
     spec = _fresh_spec(session, registry)
+    resumed = left.headless(spec) if left.headless else left.resumed
     if resumed:  # what was sent stays as it was; limits may have been raised
         spec = replace(resumed.spec, limits=spec.limits)
     hooks = Hooks(expects=expected_tokens, on_last_call=finisher.take_as_is)
@@ -219,6 +219,7 @@ async def _lead(
     window = window_tokens(spec.model)
     dispatcher.free_tokens = lambda: window - agent.state.transcript.tokens
     try:
+        await dispatcher.catch_up(agent.state.transcript.open_calls)
         return await agent.run()
     finally:
         _keep_transcript(session, agent.state.transcript.messages)

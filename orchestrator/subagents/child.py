@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from orchestrator.agent.build import build_agent
 from orchestrator.agent.loop import Agent, Hooks
 from orchestrator.agent.notes import NotesWriter
 from orchestrator.agent.rebuild import Resumed
-from orchestrator.agent.spec import Outcome
+from orchestrator.agent.spec import AgentSpec, Outcome
 from orchestrator.brief import Brief
 from orchestrator.events import AgentEnded, SubagentEnded
 from orchestrator.findings import Findings
@@ -50,6 +50,8 @@ class Child:
     brief: Brief
     parent: str
     resumed: Resumed | None = None
+    headless: Callable[[AgentSpec], Resumed] | None = None
+    """What goes on with it, where only its start is lost."""
     returned: tuple[Findings, ...] = ()
     """Findings that were sent back, oldest first."""
     brake: Brake = field(default_factory=Brake)
@@ -80,25 +82,28 @@ async def run_child(crew: Crew, child: Child) -> SubagentEnded:
         crew.sightings,
         max_tokens=child.brief.deliverable.max_tokens,
         returned=child.returned,
+        is_on_record=bool(child.resumed and child.resumed.state.is_handed_in),
     )
     writer = NotesWriter(child.id, crew.notes_of(child.id), services.log)
     registry = Registry(
         [*services.base_tools, SubmitFindings(collector), UpdateNotes(writer)]
     )
-    if child.resumed is None:
+    resumed = child.resumed
+    if resumed is None:
         spec = crew.spec_for(
             child.id, child.brief, parent=child.parent, registry=registry
         )
         _write(crew, child.id, "brief.md", str(spec.first[0]["text"]))
+        resumed = child.headless(spec) if child.headless else None
     else:
-        spec = child.resumed.spec
+        spec = resumed.spec
     scope = child.brief.scope
     agent = build_agent(
         services,
         spec,
         registry=registry,
         workspace=crew.workspace.narrowed(scope.include, scope.exclude),
-        state=child.resumed.state if child.resumed else None,
+        state=resumed.state if resumed else None,
         hooks=Hooks(on_last_call=collector.take_as_is),
     )
     collector.knows_ref = agent.state.transcript.holds

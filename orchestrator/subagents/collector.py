@@ -53,6 +53,7 @@ class Collector:
         *,
         max_tokens: int,
         returned: Sequence[Findings] = (),
+        is_on_record: bool = False,
     ) -> None:
         """Make the port.
 
@@ -62,6 +63,8 @@ class Collector:
             sightings: which files it saw.
             max_tokens: what its brief allows the findings.
             returned: what an earlier process sent back, oldest first.
+            is_on_record: an earlier process took the findings in and logged it; they
+                come once more for their value alone.
         """
         self.knows_ref: Callable[[str], bool] = lambda _ref: False
         self._agent = agent
@@ -70,6 +73,7 @@ class Collector:
         self._max_tokens = max_tokens
         self._returned = list(returned)
         self._is_last = False
+        self._is_on_record = is_on_record
 
     def take_as_is(self) -> None:
         """Send nothing back any more: the subagent has no call left to mend it."""
@@ -78,6 +82,8 @@ class Collector:
     async def submit(self, findings: Findings) -> ToolOutput:
         """Take the findings in, or send them back with what to mend."""
         checked, is_long = await anyio.to_thread.run_sync(self._check, findings)
+        if self._is_on_record:
+            return _taken_in(checked)
         problems = list(checked.problems)
         # Too long is worth one try; after that the program shortens.
         if is_long and not self._returned:
@@ -99,7 +105,7 @@ class Collector:
         if back:
             self._returned.append(findings)
             return ToolOutput(_sent_back(problems), is_error=True)
-        return ToolOutput("Accepted.", ends=True, value=_accepted(checked))
+        return _taken_in(checked)
 
     async def newest(self) -> Accepted | None:
         """Return what was sent back last, with what is wrong marked, or None.
@@ -125,6 +131,10 @@ class Collector:
         checked = check(findings, seen, read_text)
         is_long = not fits(checked.findings, self._max_tokens, self._services.count)
         return checked, is_long
+
+
+def _taken_in(checked: Checked) -> ToolOutput:
+    return ToolOutput("Accepted.", ends=True, value=_accepted(checked))
 
 
 def _accepted(checked: Checked) -> Accepted:

@@ -55,12 +55,16 @@ class CallSpec:
         name: the tool, as the model wrote it.
         input: its arguments, as the model wrote them.
         problem: not empty: nothing runs, and this text is the result (a cut call).
+        known: not empty: it is done, nothing runs, and this text is the result.
+        is_on_record: its outcome is in the log; it runs for its value alone.
     """
 
     call: str
     name: str
     input: dict[str, Any]
     problem: str = ""
+    known: str = ""
+    is_on_record: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,7 @@ class _Refused:
     spec: CallSpec
     context: ToolContext
     why: str
+    is_error: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +182,8 @@ class Executor:
     def _prepare(
         self, spec: CallSpec, context: ToolContext, allowed: Collection[str]
     ) -> _Job | _Refused:
+        if spec.known:
+            return _Refused(spec, context, spec.known, is_error=False)
         if spec.problem:
             return _Refused(spec, context, spec.problem)
         tool = self.registry.get(spec.name)
@@ -212,7 +219,7 @@ class Executor:
         jobs: list[tuple[_Job, int]] = []
         for each in todo:
             if isinstance(each, _Refused):
-                refused = ToolOutput(each.why, is_error=True)
+                refused = ToolOutput(each.why, is_error=each.is_error)
                 done[each.spec.call] = self._conclude(each, refused, reply)
             else:
                 jobs.append((each, self._announce(each, reply)))
@@ -239,6 +246,8 @@ class Executor:
 
     def _announce(self, job: _Job, reply: int) -> int:
         """Log the intent and return the `seq` of its event."""
+        if job.spec.is_on_record:
+            return reply
         intent = ToolStarted(
             job.spec.call, job.spec.name, encodable(job.spec.input), job.tool.effects
         )
@@ -341,22 +350,20 @@ class Executor:
         if not isinstance(outcome, Admitted):
             outcome = admit(outcome, job.context, self._clip)
         name = clean_text(job.spec.name[:_NAME_CHARS])
-        self._log.append(
-            ToolEnded(
-                call=job.spec.call,
-                name=name,
-                content=outcome.content,
-                is_error=outcome.is_error,
-                seconds=round(seconds, 6),
-                tokens=outcome.tokens,
-                full_tokens=outcome.full_tokens,
-                artifact=outcome.artifact,
-                files=list(outcome.files),
-                ends=outcome.ends,
-            ),
-            agent=job.context.agent,
-            cause=cause,
+        ended = ToolEnded(
+            call=job.spec.call,
+            name=name,
+            content=outcome.content,
+            is_error=outcome.is_error,
+            seconds=round(seconds, 6),
+            tokens=outcome.tokens,
+            full_tokens=outcome.full_tokens,
+            artifact=outcome.artifact,
+            files=list(outcome.files),
+            ends=outcome.ends,
         )
+        if not job.spec.is_on_record:
+            self._log.append(ended, agent=job.context.agent, cause=cause)
         return CallResult(
             job.spec.call,
             name,
