@@ -133,7 +133,8 @@ def resume(
     return _go_on(run_name, "", settings, runs_dir, mode)
 
 
-@click.command()
+# A question may be a list, `- Where? - How?`: that is no option.
+@click.command(context_settings={"ignore_unknown_options": True})
 @click.argument("run_name", metavar="RUN")
 @click.argument("question", metavar="TEXT")
 @limits_option
@@ -153,6 +154,8 @@ def ask(
     """
     if not question.strip():
         raise click.UsageError("TEXT is empty; write what you want to know")
+    if question.startswith("-") and len(question.split()) == 1:
+        raise click.UsageError(f"No such option: {question}")
     return _go_on(run_name, question, settings, runs_dir, mode)
 
 
