@@ -2,8 +2,8 @@
 
 The fold holds sums, and of the rest only where it lies: which lines are read again when
 the run goes on. So its size does not grow with what finished subagents did. A snapshot
-is the fold up to some offset of the log. It is derived, and proved against the log
-before it is believed: by the checksum of everything before that offset.
+is the fold up to some offset of the log. It is derived, and proved before it is
+believed: by its own checksum, and by that of everything in the log before that offset.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from orchestrator.agent.past import Spent, Worked
 from orchestrator.errors import StoreError
@@ -50,6 +50,7 @@ SNAPSHOT_BYTES = 4 << 20
 """How much longer the log is when the next snapshot is due: some 7,000 events, which
 are read in about 0.05 s."""
 _CHUNK_BYTES = 1 << 20
+_SEAL = b',"seal":'
 _KEPT = frozenset(
     kind.KIND
     for kind in (
@@ -143,6 +144,7 @@ class History:
             case SubagentEnded.KIND:
                 self.over.add(data["id"])
                 self.at_work.pop(data["id"], None)
+                self.sightings.apply(event)
 
     def _see(self, event: Event, artifacts: Artifacts) -> None:
         try:
@@ -220,11 +222,29 @@ def _form() -> TypeAdapter[History]:
 def _snapshot(folder: RunFolder) -> History | None:
     """Return the snapshot, or None if there is none that fits log and program."""
     try:
-        found = _form().validate_json(folder.snapshot.read_bytes())
+        found = _form().validate_json(_opened(folder.snapshot.read_bytes()))
         fits = found.checksum == _checksum(folder.events, found.offset)
-    except (OSError, ValidationError):
+    except (OSError, ValueError):  # pydantic's is one of the latter
         return None
     return found if fits and found.program == version("orchestrator") else None
+
+
+def _sealed(data: bytes) -> bytes:
+    """Return a JSON object with its own checksum as its last field."""
+    return data[:-1] + b"%b%d}" % (_SEAL, zlib.crc32(data))
+
+
+def _opened(sealed: bytes) -> bytes:
+    """Return the object that was sealed.
+
+    Raises:
+        ValueError: it is not whole.
+    """
+    data, _, seal = sealed.rpartition(_SEAL)
+    data += b"}"
+    if seal != b"%d}" % zlib.crc32(data):
+        raise ValueError("the snapshot is damaged")
+    return data
 
 
 def _checksum(path: Path, size: int) -> int:
@@ -247,20 +267,28 @@ class Snapshots:
     made, and what it says is what the log says.
     """
 
-    def __init__(self, folder: RunFolder, history: History | None = None) -> None:
+    def __init__(
+        self,
+        folder: RunFolder,
+        history: History | None = None,
+        *,
+        every_bytes: int = SNAPSHOT_BYTES,
+    ) -> None:
         """Make it.
 
         Args:
             folder: the run's.
             history: what is in the log already; it is taken over.
+            every_bytes: how much longer the log is when the next one is due.
         """
         self._folder = folder
+        self._every_bytes = every_bytes
         self._history = history or History()
         self._stored = self._history.offset
 
     def is_due(self, size: int) -> bool:
         """Return whether a log of `size` bytes deserves a new snapshot."""
-        return size - self._stored >= SNAPSHOT_BYTES
+        return size - self._stored >= self._every_bytes
 
     def write(self, size: int) -> None:
         """Write the snapshot of the first `size` bytes of the log; in a thread.
@@ -270,4 +298,5 @@ class Snapshots:
         """
         _take_all(self._history, self._folder, stop=size)
         self._stored = size
-        write_derived(self._folder.snapshot, _form().dump_json(self._history))
+        sealed = _sealed(_form().dump_json(self._history))
+        write_derived(self._folder.snapshot, sealed)

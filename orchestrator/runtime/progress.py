@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -164,8 +165,9 @@ class Progress:
         for agent in self._changed:
             title = self._rows[agent].title if agent in self._rows else agent
             notes = self._notes[agent].render_free(title)
-            path = folder.agent(agent) / "notes.md"
-            write_derived(path, notes.encode(), within=folder.path)
+            path, data = folder.agent(agent) / "notes.md", notes.encode()
+            if not _holds(path, data):  # after a resume, mostly it does
+                write_derived(path, data, within=folder.path)
         self._changed = set()
 
     def _apply_agent(self, event: Event) -> None:
@@ -241,3 +243,10 @@ class Progress:
             "versions": started.data["versions"],
         }
         return orjson.dumps(record, option=orjson.OPT_INDENT_2) + b"\n"
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    try:
+        return path.read_bytes() == data
+    except OSError:
+        return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from orchestrator.events import Event, FileSeen, ToolEnded
+from orchestrator.events import Event, FileSeen, SubagentEnded, ToolEnded
 from orchestrator.spec.foreign import EXPLORE_NOTHING
 
 __all__ = ["Sightings"]
@@ -14,16 +14,19 @@ __all__ = ["Sightings"]
 class Sightings:
     """The files whose text was shown to an agent; fed by the log, live or on resume.
 
-    A path is relative to the workspace.
+    A path is relative to the workspace. Of subagents that have delivered only what a
+    report may cite is kept.
 
     Attributes:
         explored: agent id → estimated tokens of all that its reading tools had, before
             clipping.
         seen: agent id → path → versions, the newest last.
+        delivered: path → most lines of any version that those others saw.
     """
 
     explored: dict[str, int] = field(default_factory=dict)
     seen: dict[str, dict[str, list[FileSeen]]] = field(default_factory=dict)
+    delivered: dict[str, int] = field(default_factory=dict)
 
     def copy(self) -> Sightings:
         """Return one of its own, which goes on from here."""
@@ -31,12 +34,22 @@ class Sightings:
             agent: {path: list(versions) for path, versions in files.items()}
             for agent, files in self.seen.items()
         }
-        return Sightings(dict(self.explored), seen)
+        return Sightings(dict(self.explored), seen, dict(self.delivered))
 
     def apply(self, event: Event) -> None:
         """Take in one event of the log."""
-        if event.kind != ToolEnded.KIND:
-            return
+        if event.kind == SubagentEnded.KIND:
+            self._close(event.data["id"])
+        elif event.kind == ToolEnded.KIND:
+            self._see(event)
+
+    def _close(self, agent: str) -> None:
+        for path, lines in self.lines(agent).items():
+            self.delivered[path] = max(self.delivered.get(path, 0), lines)
+        self.explored.pop(agent, None)
+        self.seen.pop(agent, None)
+
+    def _see(self, event: Event) -> None:
         if event.data["name"] not in EXPLORE_NOTHING:
             before = self.explored.get(event.agent, 0)
             self.explored[event.agent] = before + event.data["full_tokens"]
@@ -58,7 +71,7 @@ class Sightings:
 
         A report may cite any of them.
         """
-        most: dict[str, int] = {}
+        most = dict(self.delivered) if agent is None else {}
         agents = self.seen if agent is None else (agent,)
         for files in map(self.of, agents):
             for path, versions in files.items():
