@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import orjson
+import structlog
 
-from orchestrator.agent.rebuild import Left, Resumed, leave
+from orchestrator.agent.rebuild import Left, leave
 from orchestrator.errors import SpecError, StoreError
 from orchestrator.events import Event, RunReopened, RunResumed, RunStarted, parse
 from orchestrator.runtime.history import History, read_history
@@ -34,6 +35,8 @@ __all__ = ["reopen", "resume_run"]
 
 FINISHED = ("done", "failed", "partial")
 MAX_DAMAGE = 5
+
+logger = structlog.get_logger(__name__)
 
 
 def reopen(
@@ -219,7 +222,7 @@ def _reopened(session: Session, reopened: RunReopened) -> Session:
 
 def _taken_over(
     past: Past, session: Session, more: list[Event]
-) -> tuple[Dispatcher, Resumed | None]:
+) -> tuple[Dispatcher, Left]:
     """Return subagents and lead where earlier processes left them.
 
     Args:
@@ -227,17 +230,26 @@ def _taken_over(
         session: the live run.
         more: events of the lead since.
     """
-    services = session.services
+    services, known = session.services, len(past.history.damage)
 
     def left(agent: str) -> Left:
         own = past.history.events_of(past.folder, agent)
         own += [event for event in more if event.agent == agent]
-        return leave(services, agent, own, seconds=past.history.worked.of(agent))
+        return leave(
+            services,
+            agent,
+            own,
+            seconds=past.history.worked.of(agent),
+            damaged=bool(past.history.damage),
+        )
 
     dispatcher = Dispatcher(
         session.crew(), past=past.events, left=left, highest=past.history.highest
     )
-    return dispatcher, left(LEAD).resumed
+    lead = left(LEAD)
+    for each in past.history.damage[known:]:
+        logger.warning("log.damaged", lost=each)
+    return dispatcher, lead
 
 
 def _announce(past: Past, session: Session, salt: bytes) -> list[Event]:

@@ -190,7 +190,7 @@ async def _lead(session: Session, dispatcher: Dispatcher, left: Left) -> Outcome
         prepared.task.deliverable,
         places,
         returned=left.told,
-        is_on_record=bool(resumed and resumed.state.is_handed_in),
+        is_on_record=bool(left.resumed and left.resumed.state.is_handed_in),
     )
     registry = Registry(
         [

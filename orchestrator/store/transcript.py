@@ -7,6 +7,9 @@ The rule, the same for the runtime and for readers:
 - The `tool.ended` of its calls, in the order of the calls, and after them the texts of
   `text.added` form one user message.
 - The text of `run.reopened` is such a text too.
+- `thinking.dropped` takes the thinking out of all messages up to there.
+- Calls whose reply is lost stand where it stood, as far as `tool.started` tells them.
+- A result that is lost is told as that, once a later reply is there.
 - Texts where no result is due extend the user message that has not been answered yet,
   or form one of their own.
 """
@@ -24,9 +27,12 @@ from orchestrator.messages import (
     tool_calls,
     tool_result,
     user_message,
+    without_thinking,
 )
 
-__all__ = ["as_jsonl", "rebuild"]
+__all__ = ["LOST", "as_jsonl", "rebuild"]
+
+LOST = "The record of this result is damaged; make the call again if you need it."
 
 
 class _Conversation:
@@ -38,15 +44,46 @@ class _Conversation:
         self._results: dict[str, Block] = {}
         self._texts: list[Block] = []
         self._hand_ins: set[str] = set()
+        self._known: set[str] = set()
+        self._recovered = 0
 
     def start(self, first: list[Block]) -> None:
-        self.messages = [user_message(first)] if first else []
-        self._calls, self._results, self._texts = [], {}, []
+        if first:  # in a damaged log it may have happened before what stands there
+            later = self.messages
+            if later and later[0]["role"] == "user":
+                first, later = [*first, *later[0]["content"]], later[1:]
+            self.messages = [user_message(first), *later]
 
     def answer(self, content: list[Block]) -> None:
+        for call in self._calls:
+            lost = tool_result(str(call["id"]), LOST, is_error=True)
+            self._results.setdefault(str(call["id"]), lost)
         self.close()
+        if self.messages and self.messages[-1]["role"] == "assistant":
+            content = [*self.messages.pop()["content"], *content]
         self.messages.append({"role": "assistant", "content": content})
         self._calls = tool_calls(content)
+        self._known |= {str(call["id"]) for call in self._calls}
+
+    def begin(self, call: Block, reply: int) -> None:
+        """Put a call where its reply, the event of that number, would be if lost."""
+        if call["id"] in self._known:
+            return
+        if reply == self._recovered and self.messages[-1:]:
+            self.messages[-1]["content"].append(call)
+            self._calls.append(call)
+            self._known.add(call["id"])
+        else:
+            self.answer([call])
+        self._recovered = reply
+
+    def drop_thinking(self) -> None:
+        self.messages = [
+            {**each, "content": without_thinking(each["content"])}
+            if each["role"] == "assistant"
+            else each
+            for each in self.messages
+        ]
 
     def result(self, call: str, block: Block, *, ends: bool) -> None:
         # The first outcome on disk counts, but a hand-in is answered anew on resume.
@@ -90,23 +127,31 @@ def rebuild(events: Iterable[Event], agent: str) -> list[Message]:
     """
     conversation = _Conversation()
     for event in events:
-        if event.agent != agent:
-            continue
-        data = event.data
-        if event.kind == "agent.started":
-            conversation.start(data.get("first") or [])
-        elif event.kind == "model.answered":
-            if data.get("kept", True) and data.get("content"):
-                conversation.answer(data["content"])
-        elif event.kind == "tool.ended":
-            call = str(data.get("call", ""))
-            is_error = bool(data.get("is_error"))
-            block = tool_result(call, data.get("content", ""), is_error=is_error)
-            conversation.result(call, block, ends=bool(data.get("ends")))
-        elif event.kind in ("text.added", "run.reopened") and data.get("text"):
-            conversation.text(data["text"])
+        if event.agent == agent:
+            _take(conversation, event)
     conversation.close()
     return conversation.messages
+
+
+def _take(conversation: _Conversation, event: Event) -> None:
+    data = event.data
+    call = str(data.get("call", ""))
+    if event.kind == "agent.started":
+        conversation.start(data.get("first") or [])
+    elif event.kind == "model.answered":
+        if data.get("kept", True) and data.get("content"):
+            conversation.answer(data["content"])
+    elif event.kind == "tool.started" and data.get("name"):
+        used: Block = {"type": "tool_use", "id": call, "name": data["name"]}
+        conversation.begin({**used, "input": data.get("input", {})}, event.cause)
+    elif event.kind == "tool.ended":
+        is_error = bool(data.get("is_error"))
+        block = tool_result(call, data.get("content", ""), is_error=is_error)
+        conversation.result(call, block, ends=bool(data.get("ends")))
+    elif event.kind == "thinking.dropped":
+        conversation.drop_thinking()
+    elif event.kind in ("text.added", "run.reopened") and data.get("text"):
+        conversation.text(data["text"])
 
 
 def as_jsonl(messages: Iterable[Message]) -> bytes:

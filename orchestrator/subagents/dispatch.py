@@ -25,6 +25,7 @@ from orchestrator.events import (
     parse,
 )
 from orchestrator.findings import Findings
+from orchestrator.messages import Block
 from orchestrator.models.choose import window_tokens
 from orchestrator.subagents.brake import BY_A_PERSON
 from orchestrator.subagents.child import Child, broken_off, run_child
@@ -76,6 +77,7 @@ class Dispatcher:
         self._highest = highest
         self._without_room: list[str] = []
         self._refusal = ""
+        self._lost: list[SubagentEnded] = []
         self._room = anyio.CapacityLimiter(crew.task.limits.concurrency)
         self._door = anyio.Lock()
         events = list(past)
@@ -87,7 +89,7 @@ class Dispatcher:
                 accepted = parse(event, SubagentAccepted)
                 self._restore(accepted, None if accepted.id in over else left)
             elif event.kind == SubagentEnded.KIND:
-                self._place(event.data["id"]).ended = parse(event, SubagentEnded)
+                self._end(parse(event, SubagentEnded))
             elif event.kind == BriefRefused.KIND:
                 self._note_refused(parse(event, BriefRefused))
             elif event.kind == ControlReceived.KIND and event.data["to"]:
@@ -101,15 +103,17 @@ class Dispatcher:
     @property
     def findings(self) -> dict[str, Findings]:
         """Return agent id → findings as delivered, of all that are finished."""
-        return {place.id: found for place in self.places if (found := place.findings)}
+        lost = {each.id: Findings.model_validate(each.findings) for each in self._lost}
+        found = {place.id: found for place in self.places if (found := place.findings)}
+        return lost | found
 
     @property
     def unsupported(self) -> dict[str, list[int]]:
         """Return agent id → numbers of its items without found evidence, from 1."""
         return {
-            place.id: list(place.ended.unsupported_items)
-            for place in self.places
-            if place.ended and place.ended.unsupported_items
+            ended.id: list(ended.unsupported_items)
+            for ended in [*self._lost, *(place.ended for place in self.places)]
+            if ended and ended.unsupported_items
         }
 
     async def delegate(
@@ -149,6 +153,29 @@ class Dispatcher:
             paged=True,
             # It is bounded; clipped once more, claims would be torn apart.
             limit_tokens=2 * told.tokens,
+        )
+
+    async def catch_up(self, open_calls: Sequence[Block]) -> None:
+        """Let subagents deliver that had ended, where the record of that is lost.
+
+        Those of calls that are still open do when these go on.
+
+        Args:
+            open_calls: of the parent.
+
+        Raises:
+            StoreError: the run folder cannot be written.
+        """
+        waiting = {call["id"] for call in open_calls}
+        await self._run_all(
+            [
+                place
+                for place in self.places
+                if place.ended is None
+                and place.call not in waiting
+                and place.child.resumed
+                and place.child.resumed.is_over
+            ]
         )
 
     @property
@@ -329,16 +356,23 @@ class Dispatcher:
     ) -> None:
         """Take a subagent over; `left` is None where it has ended."""
         at = left(accepted.id) if left else Left()
-        returned = at.returned[: at.resumed.returned if at.resumed else 0]
         child = Child(
             accepted.id,
             Brief.model_validate(accepted.brief),
             self._parent,
             at.resumed,
-            # One that was sent back counts once the subagent was told.
-            tuple(Findings.model_validate(each) for each in returned),
+            at.headless,
+            tuple(Findings.model_validate(each) for each in at.returned),
         )
         self._take_in(child, accepted.call, accepted.index)
+
+    def _end(self, ended: SubagentEnded) -> None:
+        """Take over an end; one whose brief is lost counts for its findings only."""
+        for place in self.places:
+            if place.id == ended.id:
+                place.ended = ended
+                return
+        self._lost.append(ended)
 
     def _note_refused(self, refused: BriefRefused) -> None:
         """Remember why the newest was refused, and what found no subagent."""

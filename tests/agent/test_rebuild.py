@@ -11,11 +11,12 @@ from agent_bench import PRICE, AgentBench, Echo, Write, last_user, results_in
 
 from orchestrator.agent.budget import Amount
 from orchestrator.agent.past import Worked, spent_in
-from orchestrator.agent.rebuild import LOST, rebuild
+from orchestrator.agent.rebuild import rebuild
 from orchestrator.events import Event
 from orchestrator.messages import Block, text_of
 from orchestrator.models.base import ModelRequest, Usage
 from orchestrator.spec.limits import AgentLimits
+from orchestrator.store.transcript import LOST
 from orchestrator.testing import FakeClock, Step, call, fail, reply, say, think
 from orchestrator.tools.grace import UNKNOWN
 
