@@ -133,8 +133,16 @@ def resume(
     return _go_on(run_name, "", settings, runs_dir, mode)
 
 
-# A question may be a list, `- Where? - How?`: that is no option.
-@click.command(context_settings={"ignore_unknown_options": True})
+class _TextCommand(click.Command):
+    """A command whose text may be a list: `- Where?` is no option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        texts = [each for each in args if each[:2] in ("- ", "-\t", "-\n")]
+        rest = [each for each in args if each not in texts]
+        return super().parse_args(ctx, [*rest, "--", *texts] if texts else rest)
+
+
+@click.command(cls=_TextCommand)
 @click.argument("run_name", metavar="RUN")
 @click.argument("question", metavar="TEXT")
 @limits_option
@@ -154,8 +162,6 @@ def ask(
     """
     if not question.strip():
         raise click.UsageError("TEXT is empty; write what you want to know")
-    if question.startswith("-") and len(question.split()) == 1:
-        raise click.UsageError(f"No such option: {question}")
     return _go_on(run_name, question, settings, runs_dir, mode)
 
 
