@@ -92,7 +92,7 @@ def test_with_json_the_events_go_to_stdout(here: Path, capsys: Capture) -> None:
     [
         pytest.param(["ask", "last"], "Missing argument 'TEXT'", id="no text"),
         pytest.param(["ask", "last", " "], "TEXT is empty", id="blank"),
-        pytest.param(["ask", "last", "--nope"], "No such option: --nope", id="option"),
+        pytest.param(["ask", "last", "--nope"], "No such option '--nope'", id="option"),
         pytest.param(["ask", "2031", "What?"], "no run `2031`", id="unknown run"),
         pytest.param(
             ["ask", "last", "What?", "--set", "name=x"],
