@@ -92,9 +92,10 @@ class LiveView:
         self,
         stream: TextIO | None = None,
         *,
+        past: RunView | None = None,
         now: Callable[[], datetime] | None = None,
     ) -> None:
-        self.view = RunView()
+        self.view = RunView() if past is None else past
         self._stream = sys.stderr if stream is None else stream
         self._now = now or (lambda: datetime.now(UTC))
         self._lock = threading.Lock()
@@ -198,7 +199,10 @@ def _ignore(_event: Event) -> None:
 
 @contextmanager
 def open_view(
-    mode: Mode = "auto", *, stream: TextIO | None = None
+    mode: Mode = "auto",
+    *,
+    stream: TextIO | None = None,
+    past: Callable[[], RunView] | None = None,
 ) -> Iterator[OnEvent]:
     """Open a view for the time of a run and hand out its callback.
 
@@ -207,6 +211,7 @@ def open_view(
             lines in any case; `json`: each event as a line of JSON on stdout; `quiet`:
             nothing.
         stream: for tree and plain lines; None: stderr.
+        past: the run as earlier processes left it; None: it is new.
     """
     target = sys.stderr if stream is None else stream
     if mode == "json":
@@ -214,7 +219,7 @@ def open_view(
     elif mode == "quiet":
         yield _ignore
     elif mode == "auto" and target.isatty() and os.environ.get("TERM") != "dumb":
-        with LiveView(target) as view:
+        with LiveView(target, past=past() if past else None) as view:
             yield view.on_event
     else:
         yield _Lines(target, _Plain().line).on_event

@@ -8,6 +8,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from orchestrator.errors import SpecError, StoreError
 
 if TYPE_CHECKING:
     from orchestrator.cli.live import Mode
+    from orchestrator.inspection.run import RunView
     from orchestrator.runtime.result import RunResult
     from orchestrator.runtime.run import Live
     from orchestrator.spec.task import Task
@@ -173,6 +175,7 @@ def _go_on(
     mode: Mode | None,
 ) -> int:
     """Go on with a run of an earlier process, perhaps with a question."""
+    from orchestrator.inspection.reading import load_run  # noqa: PLC0415
     from orchestrator.runtime.host import Host  # noqa: PLC0415 - loads pydantic
     from orchestrator.runtime.resume import reopen, resume_run  # noqa: PLC0415
     from orchestrator.store.layout import find_run  # noqa: PLC0415
@@ -190,7 +193,7 @@ def _go_on(
         finally:
             await host.pool.aclose()
 
-    return _show(work, mode)
+    return _show(work, mode, partial(load_run, folder))
 
 
 def _load(
@@ -215,8 +218,18 @@ def _load(
     return task_from_objective(objective or "", folder, overrides), folder.absolute()
 
 
-def _show(work: Callable[[Live], Awaitable[RunResult]], mode: Mode | None) -> int:
-    """Run `work` under the live view and print what it came to."""
+def _show(
+    work: Callable[[Live], Awaitable[RunResult]],
+    mode: Mode | None,
+    past: Callable[[], RunView] | None = None,
+) -> int:
+    """Run `work` under the live view and print what it came to.
+
+    Args:
+        work: starts the run or goes on with it.
+        mode: of the view.
+        past: the run as earlier processes left it; None: it is new.
+    """
     import anyio  # noqa: PLC0415 - only when something runs
 
     from orchestrator.cli.live import open_view  # noqa: PLC0415
@@ -234,7 +247,7 @@ def _show(work: Callable[[Live], Awaitable[RunResult]], mode: Mode | None) -> in
             # Before anything is begun, so that nothing is left half begun.
             await group.start(stop_on_signal, live)
             try:
-                with open_view(mode or "auto") as live.on_event:
+                with open_view(mode or "auto", past=past) as live.on_event:
                     results.append(await work(live))
             except Exception as error:  # noqa: BLE001 - raised again, out of the group
                 failures.append(error)

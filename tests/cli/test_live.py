@@ -16,6 +16,7 @@ from orchestrator.cli.live import LiveView, open_view
 from orchestrator.cli.live_text import budget_bar
 from orchestrator.cli.output import Style, width
 from orchestrator.events import Event, SubagentAccepted
+from orchestrator.inspection.reading import load_run
 from orchestrator.inspection.run import LimitUse
 
 Capture = pytest.CaptureFixture[str]
@@ -187,3 +188,14 @@ def test_an_event_without_a_time_does_no_harm(capsys: Capture) -> None:
 
     assert view.lines(80, 24)
     assert "run begins" in capsys.readouterr().err
+
+
+def test_a_run_that_goes_on_shows_what_it_did_before(tmp_path: Path) -> None:
+    with open_script(tmp_path) as (folder, script):
+        survey(script)
+        script.log.close()
+        before = LiveView(io.StringIO(), past=load_run(folder)).lines(100, 40)
+        fresh = LiveView(io.StringIO()).lines(100, 40)
+
+    assert any("a1 " in line for line in before)
+    assert not any("a1 " in line for line in fresh)
