@@ -269,6 +269,7 @@ async def _conclude(
         folder.result.unlink(missing_ok=True)
     exit_code = BUG if bug else EXIT_CODES[verdict.state]
     seconds = session.progress.seconds
+    session.progress.write(force=True)  # a run that is over is not opened again
     log.append(
         RunEnded(
             state=verdict.state,
