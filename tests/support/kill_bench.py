@@ -124,10 +124,11 @@ class Left:
 
     @property
     def findings(self) -> dict[str, bytes]:
-        """Agent id → the bytes of its findings."""
+        """Path → the bytes of each file of findings, and of the subagents' notes."""
         assert self.folder is not None
-        found = (self.folder / "agents").glob("*/findings.json")
-        return {path.parent.name: path.read_bytes() for path in found}
+        agents = self.folder / "agents"
+        paths = [*agents.glob("a*/findings.json"), *agents.glob("a*/notes.md")]
+        return {str(path.relative_to(agents)): path.read_bytes() for path in paths}
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ from explore_policy import PLAN, ExplorePolicy
 from fake_endpoint import Answer, text, tool_use
 
 from orchestrator.messages import Block, text_of
+from orchestrator.models.base import ModelRequest
+from orchestrator.testing import Step
 
 __all__ = ["KillPolicy", "Slow", "title_of"]
 
@@ -42,6 +44,13 @@ class KillPolicy(ExplorePolicy):
 
     parts: int = 5
     has_effects: bool = False
+
+    def play(self, request: ModelRequest) -> Step:
+        """Say the same in a process of one's own, for a `ScriptedModel`."""
+        asked = {"messages": request.messages}
+        done = sum(each["role"] == "assistant" for each in request.messages)
+        is_lead = title_of(asked) == "lead"
+        return self._lead(asked, done) if is_lead else self._worker(asked, done)
 
     def _lead(self, asked: dict[str, Any], done: int) -> list[Block]:
         if done == 0:
@@ -84,7 +93,11 @@ class KillPolicy(ExplorePolicy):
 
     def _steps(self, part: int) -> list[list[Block]]:
         folder, ids = f"part{part}", f"toolu_{part}"
-        note = {"section": "事实", "mode": "append", "text": f"第{part}部分:期限已知。"}
+        note = {
+            "section": "Facts",
+            "mode": "append",
+            "text": f"第{part}部分:期限已知。",
+        }
         steps = [
             [
                 tool_use(f"{ids}_0", "read_file", path=f"{folder}/file0.md"),
