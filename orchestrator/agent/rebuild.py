@@ -40,8 +40,9 @@ from orchestrator.tools.executor import TERMINAL, CallResult
 from orchestrator.tools.grace import UNKNOWN
 from orchestrator.tools.notes import UpdateNotes
 
-__all__ = ["NOT_BEGUN", "Left", "Resumed", "leave", "rebuild"]
+__all__ = ["NOT_BEGUN", "Again", "Left", "Resumed", "leave", "rebuild"]
 
+Again = Callable[[str], str]
 _HAND_INS = (ReportSubmitted.KIND, FindingsSubmitted.KIND)
 
 
@@ -90,14 +91,17 @@ def leave(
     *,
     seconds: float,
     damaged: bool = False,
+    again: Again = lambda _call: "",
 ) -> Left:
     """Return where the log leaves an agent; arguments as for `rebuild`."""
-    resumed = rebuild(services, agent, events, seconds=seconds, damaged=damaged)
+    resumed = rebuild(
+        services, agent, events, seconds=seconds, damaged=damaged, again=again
+    )
     told = resumed.returned if resumed else 0
 
     def headless(spec: AgentSpec) -> Resumed:
         services.log.append(spec.started(), agent=agent)
-        return _replayed(services, spec, events, seconds, damaged=True)
+        return _replayed(services, spec, events, seconds, again)
 
     is_lost = resumed is None and is_headless(events)
     if is_lost:
@@ -118,6 +122,7 @@ def rebuild(
     *,
     seconds: float = 0.0,
     damaged: bool = False,
+    again: Again = lambda _call: "",
 ) -> Resumed | None:
     """Return an agent as its log left it, or None if it has not started.
 
@@ -131,12 +136,13 @@ def rebuild(
         seconds: it was at work.
         damaged: something of the log is lost. What is rebuilt is proved against the
             log then, and thinking that is bound to what is lost is taken out.
+        again: id of a call whose result is lost → that result made again, or "".
     """
     started = next((event for event in events if event.kind == AgentStarted.KIND), None)
     if started is None:
         return None
     spec = AgentSpec.from_event(agent, parse(started, AgentStarted))
-    return _replayed(services, spec, events, seconds, damaged=damaged)
+    return _replayed(services, spec, events, seconds, again if damaged else None)
 
 
 def _replayed(
@@ -144,13 +150,14 @@ def _replayed(
     spec: AgentSpec,
     events: Sequence[Event],
     seconds: float,
-    *,
-    damaged: bool,
+    again: Again | None,
 ) -> Resumed:
+    """Replay the events; `again` is given where some are lost."""
     state = new_state(services, spec)
     state.spent, state.carried_s = spent_in(events), seconds
     replay = _Replay(spec, state)
-    if damaged:
+    if again is not None:
+        replay.again = again
         replay.witnesses = Witnesses.of(services, spec, events)
     for event in events:
         replay.apply(event)
@@ -167,6 +174,7 @@ class _Replay:
     spec: AgentSpec
     state: AgentState
     returned: int = 0
+    again: Again = lambda _call: ""
     witnesses: Witnesses | None = None
     """Of a damaged log."""
     _begun: set[str] = field(default_factory=set)
@@ -333,7 +341,7 @@ class _Replay:
         state = self.state
         calls = state.transcript.open_calls
         results = [
-            state.done_results.get(call["id"]) or _lost(call["id"], call["name"])
+            state.done_results.get(call["id"]) or self._lost(call["id"], call["name"])
             for call in calls
         ]
         state.pending_results = results
@@ -341,6 +349,13 @@ class _Replay:
         if any(each.name == self.spec.hand_in for each in results):
             failed = state.streaks.hand_ins + 1
             state.streaks = replace(state.streaks, hand_ins=failed)
+
+    def _lost(self, call: str, name: str) -> CallResult:
+        made = self.again(call)
+        if made:
+            tokens = self.state.count(made)
+            return CallResult(call, name, made, is_error=False, tokens=tokens)
+        return CallResult(call, name, LOST, is_error=True)
 
 
 def _result(ended: ToolEnded) -> CallResult:
@@ -352,10 +367,6 @@ def _result(ended: ToolEnded) -> CallResult:
         ends=ended.ends,
         tokens=ended.tokens,
     )
-
-
-def _lost(call: str, name: str) -> CallResult:
-    return CallResult(call, name, LOST, is_error=True)
 
 
 _HANDLERS: dict[str, Callable[[_Replay, Event], None]] = {

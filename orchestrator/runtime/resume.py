@@ -9,7 +9,7 @@ from dataclasses import replace
 import orjson
 import structlog
 
-from orchestrator.agent.rebuild import Left, leave
+from orchestrator.agent.rebuild import Again, Left, leave
 from orchestrator.errors import SpecError, StoreError
 from orchestrator.events import Event, RunReopened, RunResumed, RunStarted, parse
 from orchestrator.runtime.history import History, read_history
@@ -232,7 +232,7 @@ def _taken_over(
     """
     services, known = session.services, len(past.history.damage)
 
-    def left(agent: str) -> Left:
+    def left(agent: str, again: Again = lambda _call: "") -> Left:
         own = past.history.events_of(past.folder, agent)
         own += [event for event in more if event.agent == agent]
         return leave(
@@ -241,12 +241,13 @@ def _taken_over(
             own,
             seconds=past.history.worked.of(agent),
             damaged=bool(past.history.damage),
+            again=again,
         )
 
     dispatcher = Dispatcher(
         session.crew(), past=past.events, left=left, highest=past.history.highest
     )
-    lead = left(LEAD)
+    lead = left(LEAD, dispatcher.told)
     for each in past.history.damage[known:]:
         logger.warning("log.damaged", lost=each)
     return dispatcher, lead

@@ -30,7 +30,7 @@ from orchestrator.models.choose import window_tokens
 from orchestrator.subagents.brake import BY_A_PERSON
 from orchestrator.subagents.child import Child, broken_off, run_child
 from orchestrator.subagents.crew import Crew
-from orchestrator.subagents.fan_out import delivery
+from orchestrator.subagents.fan_out import Delivery, delivery
 from orchestrator.subagents.place import CANCELLED, Place, as_delivered, makes_up_for
 from orchestrator.subagents.render import Refused
 from orchestrator.tools.base import ToolOutput
@@ -77,6 +77,7 @@ class Dispatcher:
         self._highest = highest
         self._without_room: list[str] = []
         self._refusal = ""
+        self._refused: dict[tuple[str, int], Refused] = {}
         self._lost: list[SubagentEnded] = []
         self._room = anyio.CapacityLimiter(crew.task.limits.concurrency)
         self._door = anyio.Lock()
@@ -134,19 +135,11 @@ class Dispatcher:
             StoreError: the run folder cannot be written.
         """
         del wait
-        services = self._crew.services
         refused = await self._accept_all(call, briefs)
-        await services.log.sync()
+        await self._crew.services.log.sync()
         mine = [place for place in self.places if place.call == call]
         await self._run_all([place for place in mine if place.ended is None])
-        told = await anyio.to_thread.run_sync(
-            delivery,
-            [as_delivered(place) for place in mine],
-            refused,
-            int(self.free_tokens() * FAN_OUT_SHARE),
-            services.count,
-            services.artifacts,
-        )
+        told = await anyio.to_thread.run_sync(self._delivery, mine, refused)
         return ToolOutput(
             told.text,
             is_error=bool(refused) and not mine,
@@ -155,13 +148,31 @@ class Dispatcher:
             limit_tokens=2 * told.tokens,
         )
 
+    def told(self, call: str) -> str:
+        """Return what a call brought that was over, where the record of it is lost.
+
+        "" if not all of its subagents are known to have ended.
+
+        Raises:
+            StoreError: the run folder cannot be written.
+        """
+        mine = [place for place in self.places if place.call == call]
+        if not mine or any(place.ended is None for place in mine):
+            return ""
+        refused = [each for (of, _), each in self._refused.items() if of == call]
+        return self._delivery(mine, refused).text
+
+    def _delivery(self, mine: Sequence[Place], refused: Sequence[Refused]) -> Delivery:
+        services = self._crew.services
+        total = int(self.free_tokens() * FAN_OUT_SHARE)
+        found = [as_delivered(place) for place in mine]
+        return delivery(found, refused, total, services.count, services.artifacts)
+
     async def catch_up(self, open_calls: Sequence[Block]) -> None:
         """Let subagents deliver that had ended, where the record of that is lost.
 
-        Those of calls that are still open do when these go on.
-
         Args:
-            open_calls: of the parent.
+            open_calls: of the parent; theirs do once these go on.
 
         Raises:
             StoreError: the run folder cannot be written.
@@ -377,6 +388,8 @@ class Dispatcher:
     def _note_refused(self, refused: BriefRefused) -> None:
         """Remember why the newest was refused, and what found no subagent."""
         self._refusal = " ".join(" ".join(refused.problems).split())[:MAX_REASON_CHARS]
+        known = Refused(refused.index, refused.title, refused.problems)
+        self._refused[refused.call, refused.index] = known
         title = " ".join(refused.title.split())
         no_room = any(problem.endswith(USED_UP) for problem in refused.problems)
         if no_room and title not in self._without_room:

@@ -1,0 +1,158 @@
+"""Damage in the middle of a log costs that record only, and no request is refused."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import pytest
+from bound_policy import PAPER, BoundPolicy
+from run_bench import Ended, RunBench
+
+from orchestrator.api import Orchestrator
+from orchestrator.events import Event
+from orchestrator.inspection.run import RunView
+from orchestrator.models.shape import shape_problem
+from orchestrator.store.artifacts import Artifacts
+from orchestrator.store.reading import DAMAGED, read_events
+from orchestrator.store.transcript import rebuild
+from orchestrator.testing import FakeClock, ScriptedModel
+
+CALLS = 5 + 2 * 5
+EVENTS = 88
+WAYS = ("NULs", "half", "glued")
+STEP = 2
+"""Calls that a lost reply may cost: itself, and the one that it led to."""
+COSTS = {"subagent.accepted": 5}
+"""Kind of a lost record → model calls that may be made again, where more."""
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a whole run, with its workspace beside it."""
+    bench = RunBench(tmp_path_factory.mktemp("finished"), {"refunds.md": PAPER})
+    policy = BoundPolicy()
+    ended = anyio.run(bench.run, ScriptedModel(policy))
+    assert (ended.result.state, policy.refused) == ("done", []), ended.result
+    return ended.folder
+
+
+@dataclass
+class Broken:
+    """A copy of a finished run: one record is damaged, and its end is gone."""
+
+    run: Path
+    lost: Event
+    paid: int
+    """Model calls that were answered before the cut, the damaged one included."""
+
+
+def lines_of(run: Path) -> list[bytes]:
+    return (run / "events.jsonl").read_bytes().splitlines(keepends=True)
+
+
+def events_of(run: Path) -> list[Event]:
+    return list(read_events(run / "events.jsonl", Artifacts(run / "artifacts")))
+
+
+def damaged(lines: list[bytes], place: int, way: str) -> list[bytes]:
+    """The lines with one of them spoilt in place."""
+    line = lines[place]
+    spoilt = {
+        "NULs": b"\0" * 512 + b"\n",
+        "half": line[: len(line) // 2] + b"\n",
+        "glued": line[: len(line) // 2],
+    }[way]
+    return [*lines[:place], spoilt, *lines[place + 1 :]]
+
+
+def broken(finished: Path, to: Path, place: int, way: str, cut: int) -> Broken:
+    """Damage the record at `place`, from 0, of the first `cut` ones."""
+    run = to / "runs" / finished.name
+    shutil.copytree(finished, run)
+    events, lines = events_of(run), lines_of(run)
+    kept = damaged(lines[:cut], place, way)
+    (run / "events.jsonl").write_bytes(b"".join(kept))
+    for derived in ("report.md", "run.json", "progress.md"):
+        (run / derived).unlink(missing_ok=True)
+    return Broken(run, events[place], answered(events[:cut]))
+
+
+def answered(events: list[Event]) -> int:
+    return sum(event.kind == "model.answered" for event in events)
+
+
+async def go_on(run: Path, policy: BoundPolicy) -> Ended:
+    model = ScriptedModel(policy)
+    async with Orchestrator(
+        runs_dir=run.parent, model=model, clock=FakeClock()
+    ) as here:
+        return Ended(await here.resume(run), model)
+
+
+def check(run: Path) -> None:
+    """What holds of a log whatever was lost in it."""
+    events = events_of(run)
+    whole = [event for event in events if event.kind != DAMAGED]
+    assert [event.seq for event in whole] == sorted({event.seq for event in whole})
+    accepted = Counter(e.data["id"] for e in whole if e.kind == "subagent.accepted")
+    assert set(accepted.values()) <= {1}
+    calls = Counter(
+        (e.agent, block["id"])
+        for e in whole
+        if e.kind == "model.answered"
+        for block in e.data["content"]
+        if block["type"] == "tool_use"
+    )
+    assert set(calls.values()) <= {1}
+    view = RunView()
+    for event in events:
+        view.apply(event)
+    assert view.to_dict()["log"]["damaged"] == sum(e.kind == DAMAGED for e in events)
+    for agent in {event.agent for event in whole} - {""}:
+        messages = rebuild(whole, agent)
+        if messages and messages[-1]["role"] == "assistant":
+            messages = messages[:-1]
+        problem = shape_problem({"messages": messages, "max_tokens": 1})
+        assert not problem, (agent, problem)
+
+
+async def survives(finished: Path, to: Path, place: int, way: str, seed: int) -> None:
+    """Damage one record, cut, resume; cut what came of that, and resume again."""
+    dice = random.Random(seed)
+    cut = dice.randrange(place + 1, EVENTS)
+    case = broken(finished, to, place, way, cut)
+    first = BoundPolicy()
+
+    ended = await go_on(case.run, first)
+
+    assert first.refused == []
+    assert ended.result.state == "done", ended.result
+    again = case.paid + first.answered - CALLS
+    assert again <= COSTS.get(case.lost.kind, STEP), (case.lost.kind, cut, again)
+    check(case.run)
+
+    lines, second = lines_of(case.run), BoundPolicy()
+    later = dice.randrange(min(cut, len(lines) - 2), len(lines) - 1)
+    (case.run / "events.jsonl").write_bytes(b"".join(lines[:later]))
+    paid = answered(events_of(case.run))
+
+    ended = await go_on(case.run, second)
+
+    assert second.refused == []
+    assert ended.result.state == "done", ended.result
+    assert paid + second.answered <= case.paid + first.answered + STEP
+    check(case.run)
+
+
+@pytest.mark.parametrize("place", range(EVENTS - 1))
+async def test_one_damaged_record_costs_no_more_than_itself(
+    finished: Path, tmp_path: Path, place: int
+) -> None:
+    assert len(lines_of(finished)) == EVENTS
+
+    await survives(finished, tmp_path, place, WAYS[place % 3], seed=place)
