@@ -94,6 +94,23 @@ The list names, for each numbered case, the tests that hold it off, wherever the
   64 names that a file system refuses
        store/test_layout.py::test_an_agent_folder_has_a_safe_name_in_its_place
        test_a_profile_of_any_name_is_copied_under_a_safe_one
+  65 a record glued to a torn one
+       store/test_eventlog.py::test_cut_at_any_byte_every_whole_record_stays_and_new_ones_are_readable
+       runtime/test_cuts.py::test_cut_at_any_byte_all_whole_records_stay_and_new_ones_are_readable
+       runtime/test_cuts.py::test_cut_at_a_byte_the_run_goes_on_to_the_same_report
+  66 NUL bytes in the middle hide what follows
+       store/test_eventlog.py::test_damage_costs_the_damaged_record_and_is_announced
+       runtime/test_cuts.py::test_a_block_of_nul_bytes_inside_costs_no_work_and_is_told
+  67 a crash inside a character makes the log unreadable
+       runtime/test_cuts.py::test_cut_inside_a_character_or_beside_a_line_end_only_that_record_is_lost
+  68 the whole step in flight is run again, with its effects
+       acceptance/test_kill_cases.py::test_of_a_step_that_is_killed_only_reads_that_had_not_ended_run_again
+       acceptance/test_kill.py::test_an_effect_is_never_made_twice_unless_the_model_was_told
+  69 a failing step is made again from its start
+       acceptance/test_kill_cases.py::test_a_step_in_which_a_call_broke_is_not_made_again
+  71 the records of running subagents are lost
+       acceptance/test_kill_cases.py::test_of_three_subagents_the_finished_one_is_used_and_two_go_on
+       acceptance/test_kill.py::test_killed_at_any_moment_a_run_ends_the_same_and_pays_once
   80 a made-up tool raises
        tools/test_executor.py::test_a_tool_that_is_not_there_gives_the_list_of_names
        test_a_made_up_tool_is_answered_and_the_work_goes_on
@@ -156,7 +173,8 @@ from orchestrator.tools.base import Effects, ToolContext
 TESTS = Path(__file__).resolve().parents[1]
 CASES = (
     2, 3, 4, 5, 6, 7, 10, 11, 13, 14, 15, 17, 18, 31, 32, 37, 38, 39, 40, 46, 47, 49,
-    50, 53, 54, 56, 57, 58, 59, 61, 62, 63, 64, 80, 81, 84, 87, 88, 89, 91,
+    50, 53, 54, 56, 57, 58, 59, 61, 62, 63, 64, 65, 66, 67, 68, 69, 71,
+    80, 81, 84, 87, 88, 89, 91,
 )  # fmt: skip
 LINE = "A refund takes 14 days from the day the goods arrive."
 QUOTE = item("A refund takes 14 days after arrival.", "refunds.md:1", LINE)
