@@ -24,6 +24,8 @@ from orchestrator.errors import ToolError
 __all__ = ["in_thread", "stop_if_abandoned"]
 
 MAX_THREADS = 40
+LEAVING_S = 0.3
+"""Time that a call has to see that it is abandoned, and to clear up."""
 IDLE_S = 5.0
 """A thread that has nothing to do for so long ends."""
 
@@ -37,8 +39,9 @@ _current: contextvars.ContextVar[_Call] = contextvars.ContextVar("current_call")
 async def in_thread(function: Callable[..., T], *args: object) -> T:
     """Call `function` in a thread and return what it returns.
 
-    Cancelling leaves the thread behind and drops its result; `stop_if_abandoned` tells
-    it. At most 40 calls of an event loop are waited for at a time.
+    Cancelling drops its result; `stop_if_abandoned` tells the thread, which is left
+    behind where it does not end at once. At most 40 calls of an event loop are waited
+    for at a time.
     """
     pool = _pool_of_loop()
     async with pool.room:
@@ -48,6 +51,9 @@ async def in_thread(function: Callable[..., T], *args: object) -> T:
             await call.ended.wait()
         finally:
             call.is_abandoned = True
+            if not call.ended.is_set():  # what it started should not outlive us
+                with anyio.move_on_after(LEAVING_S, shield=True):
+                    await call.ended.wait()
     if call.error is not None:
         raise call.error
     return cast("T", call.result)
@@ -83,9 +89,8 @@ class _Call:
             self.result = self.context.run(self._call)
         except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
             self.error = error
-        if not self.is_abandoned:
-            with suppress(RuntimeError):  # the event loop has ended meanwhile
-                anyio.from_thread.run_sync(self.ended.set, token=self.token)
+        with suppress(RuntimeError):  # the event loop has ended meanwhile
+            anyio.from_thread.run_sync(self.ended.set, token=self.token)
 
     def _call(self) -> object:
         for variable in list(self.context):
