@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from contextlib import suppress
 from typing import Any
 
 import structlog
@@ -21,13 +22,19 @@ _DEFAULT_LEVEL = "warning"
 
 
 class _CurrentStderr:
-    """Writes to whatever `sys.stderr` is now, so that a live display can catch it."""
+    """Writes to whatever `sys.stderr` is now, so that a live display can catch it.
+
+    Where that goes to a full disk or to nobody, a run must not end of it.
+    """
 
     def write(self, text: str) -> int:
-        return sys.stderr.write(text)
+        with suppress(OSError):
+            sys.stderr.write(text)
+        return len(text)
 
     def flush(self) -> None:
-        sys.stderr.flush()
+        with suppress(OSError):
+            sys.stderr.flush()
 
 
 def configure(*, as_json: bool | None = None) -> None:

@@ -11,6 +11,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -200,9 +201,10 @@ def _run(argv: list[str]) -> int:
 
 
 def _complain(message: str, hint: str, status: int) -> int:
-    print(f"error: {safe_lines(message.strip())}", file=sys.stderr)
-    if hint:
-        print(f"hint: {hint}", file=sys.stderr)
+    with suppress(OSError):  # where stderr goes may be what is full
+        print(f"error: {safe_lines(message.strip())}", file=sys.stderr)
+        if hint:
+            print(f"hint: {hint}", file=sys.stderr)
     return status
 
 

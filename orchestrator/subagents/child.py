@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import orjson
+import structlog
 
 from orchestrator.agent.build import build_agent
 from orchestrator.agent.loop import Agent, Hooks
@@ -16,6 +17,7 @@ from orchestrator.agent.notes import NotesWriter
 from orchestrator.agent.rebuild import Resumed
 from orchestrator.agent.spec import AgentSpec, Outcome
 from orchestrator.brief import Brief
+from orchestrator.errors import StoreError
 from orchestrator.events import AgentEnded, SubagentEnded
 from orchestrator.findings import Findings
 from orchestrator.messages import clean_text
@@ -40,6 +42,8 @@ __all__ = ["Child", "broken_off", "run_child"]
 
 MAX_FAULT_CHARS = 1000
 MAX_TRACE_CHARS = 20_000
+
+logger = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +114,7 @@ async def run_child(crew: Crew, child: Child) -> SubagentEnded:
     try:
         outcome = await _work(crew, child, agent)
     finally:
-        transcript = as_jsonl(agent.state.transcript.messages).decode()
-        _write(crew, child.id, "transcript.jsonl", transcript)
+        _keep_transcript(crew, agent)
     ended: list[SubagentEnded] = []
     # Its work is over and on record: nothing that takes long is left.
     with anyio.CancelScope(shield=True):
@@ -290,6 +293,15 @@ def _write_findings(
 def _notes(crew: Crew, agent: str) -> str:
     sections = crew.notes_of(agent).sections
     return "\n\n".join(f"{name}: {text}" for name, text in sections.items() if text)
+
+
+def _keep_transcript(crew: Crew, agent: Agent) -> None:
+    """Write its conversation down, for readers; resume does not need it."""
+    text = as_jsonl(agent.state.transcript.messages).decode()
+    try:
+        _write(crew, agent.spec.id, "transcript.jsonl", text)
+    except StoreError as error:  # how it ended matters more
+        logger.warning("transcript.lost", agent=agent.spec.id, error=str(error))
 
 
 def _write(crew: Crew, agent: str, name: str, text: str) -> None:
