@@ -77,7 +77,7 @@ def reopen(
     prepared = _prepared(folder, host, changed, begun)
     if state == "partial" and not question:
         check_limits(folder, events, prepared)
-    notices = (*_damage(history), *changed_inputs(folder))
+    notices = (*_damage(history), *_gone(history, folder), *changed_inputs(folder))
     return Past(
         folder,
         prepared,
@@ -163,6 +163,24 @@ def _damage(history: History) -> Iterator[str]:
     more = len(history.damage) - MAX_DAMAGE
     if more > 0:
         yield f"the log is damaged in {more} more places"
+
+
+def _gone(history: History, folder: RunFolder) -> Iterator[str]:
+    """Yield a line if texts that agents saw are not there any more."""
+    there = {path.stem for path in folder.artifacts.glob("art_*")}
+    gone = {
+        seen.path
+        for files in history.sightings.seen.values()
+        for versions in files.values()
+        for seen in versions
+        if seen.artifact and seen.artifact not in there
+    }
+    if gone:
+        files = "1 file" if len(gone) == 1 else f"{len(gone)} files"
+        yield (
+            f"what agents saw of {files} is gone from `{folder.artifacts}`: quotes "
+            f"from there cannot be confirmed (`{min(gone)}`)"
+        )
 
 
 async def resume_run(past: Past, host: Host, live: Live | None = None) -> RunResult:

@@ -34,6 +34,8 @@ __all__ = ["LOST", "as_jsonl", "rebuild"]
 
 LOST = "The record of this result is damaged; make the call again if you need it."
 
+_LOST_START = "(the record of how this began is damaged)"
+
 
 class _Conversation:
     """Messages so far, and the user message that is being put together."""
@@ -130,7 +132,10 @@ def rebuild(events: Iterable[Event], agent: str) -> list[Message]:
         if event.agent == agent:
             _take(conversation, event)
     conversation.close()
-    return conversation.messages
+    messages = conversation.messages
+    if messages and messages[0]["role"] != "user":
+        messages = [user_message([text_block(_LOST_START)]), *messages]
+    return messages
 
 
 def _take(conversation: _Conversation, event: Event) -> None:

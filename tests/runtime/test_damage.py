@@ -16,6 +16,7 @@ from run_bench import Ended, RunBench
 from orchestrator.api import Orchestrator
 from orchestrator.events import Event
 from orchestrator.inspection.run import RunView
+from orchestrator.messages import Message, tool_calls
 from orchestrator.models.shape import shape_problem
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.reading import DAMAGED, read_events
@@ -115,10 +116,19 @@ def check(run: Path) -> None:
     assert view.to_dict()["log"]["damaged"] == sum(e.kind == DAMAGED for e in events)
     for agent in {event.agent for event in whole} - {""}:
         messages = rebuild(whole, agent)
-        if messages and messages[-1]["role"] == "assistant":
+        while messages and is_open(messages):
             messages = messages[:-1]
         problem = shape_problem({"messages": messages, "max_tokens": 1})
         assert not problem, (agent, problem)
+
+
+def is_open(messages: list[Message]) -> bool:
+    """Whether calls of the last reply, perhaps of a killed process, still run."""
+    if messages[-1]["role"] == "assistant":
+        return True
+    results = {block.get("tool_use_id") for block in messages[-1]["content"]}
+    calls = tool_calls(messages[-2]["content"]) if messages[1:] else []
+    return any(each["id"] not in results for each in calls)
 
 
 async def survives(finished: Path, to: Path, place: int, way: str, seed: int) -> None:
