@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from kill_bench import KillBench, Struck, Whole, kill_bench
-from kill_checks import faults, faults_of_effects
+from kill_bench import KillBench, Struck, Whole, kill_bench, records_of
+from kill_checks import faults, faults_of_effects, in_flight
 from kill_policy import KillPolicy, Slow
 
 from orchestrator.ids import sha256
@@ -50,15 +52,34 @@ def whole_entering(entering: KillBench) -> Whole:
     return entering.whole()
 
 
-def conclude(struck: Struck, found: list[str]) -> None:
-    assert not found, "\n".join([str(struck), *found])
-    shutil.rmtree(struck.place)
+class Tally(Counter[str]):
+    """What the moments of one test came to, for the reader of its report."""
+
+    def conclude(self, struck: Struck, found: list[str]) -> None:
+        """Take in one moment; it fails if anything was found."""
+        assert not found, "\n".join([str(struck), *found])
+        shutil.rmtree(struck.place)
+        bodies = struck.left.bodies
+        logs = [records_of(scar.log) for scar in struck.scars]
+        self["moments"] += 1
+        self["kills"] += len(logs)
+        self["kills before the run had begun"] += sum(not log for log in logs)
+        self["calls in flight at a kill"] += sum(
+            len(in_flight(scar.log)) for scar in struck.scars
+        )
+        self["calls"] += len(set(bodies))
+        self["calls that were repeated"] += len(bodies) - len(set(bodies))
+
+    def tell(self) -> None:
+        told = ", ".join(f"{number} {what}" for what, number in self.items())
+        sys.stdout.write(f"{told}\n")
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_killed_at_any_moment_a_run_ends_the_same_and_pays_once(
     plain: KillBench, whole: Whole, shard: int
 ) -> None:
+    tally = Tally()
     for seed in seeds(shard):
         struck = plain.strike(seed, whole.seconds)
 
@@ -67,7 +88,8 @@ def test_killed_at_any_moment_a_run_ends_the_same_and_pays_once(
         sent = set(map(sha256, struck.left.bodies))
         found += [f"a request of its own: {each}" for each in sent - whole.bodies]
         found += [f"refused: {each}" for each in plain.policy.violations]
-        conclude(struck, found)
+        tally.conclude(struck, found)
+    tally.tell()
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))
@@ -76,10 +98,12 @@ def test_an_effect_is_never_made_twice_unless_the_model_was_told(
 ) -> None:
     policy = entering.policy
     assert isinstance(policy, KillPolicy)
+    tally = Tally()
     for seed in seeds(shard):
         struck = entering.strike(1000 + seed, whole_entering.seconds)
 
         found = faults(struck, whole_entering, entering.endpoint)
         found += faults_of_effects(struck, policy)
         found += [f"refused: {each}" for each in policy.violations]
-        conclude(struck, found)
+        tally.conclude(struck, found)
+    tally.tell()

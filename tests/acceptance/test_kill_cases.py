@@ -154,7 +154,7 @@ def test_of_three_subagents_the_finished_one_is_used_and_two_go_on(
     flying = in_flight(scar.log)
     assert set(flying) == {"a2", "a3"}
     assert Counter(map(sha256, before + after)).most_common(3)[2][1] == 1
-    assert {sha256(after[0]), sha256(after[1])} == set(flying.values())
+    assert set(list(dict.fromkeys(map(sha256, after)))[:2]) == set(flying.values())
     ended = kinds(records_of(left.log))
     assert ended["subagent.accepted"] == ended["subagent.ended"] == 3
     assert ended["agent.started"] == 1 + 3
@@ -172,7 +172,9 @@ def test_with_eight_subagents_at_work_only_calls_in_flight_are_repeated(
         scar = bench.attempt(
             place,
             PATIENCE_S,
-            lambda log: kinds(log)["model.answered"] >= 48 and _asking(log) >= 6,
+            lambda log: (
+                48 <= kinds(log)["model.answered"] <= len(bench.endpoint.bodies) - 6
+            ),
         )
         assert isinstance(scar, Scar), scar.said
         struck = Struck(0, place, [scar], bench.to_its_end(place))
