@@ -7,9 +7,11 @@ from collections.abc import (
     Awaitable,
     Callable,
     Iterable,
+    Iterator,
     Mapping,
     Sequence,
 )
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -71,6 +73,9 @@ class Orchestrator:
             clock=clock,
         )
         self._group: TaskGroup | None = None
+        self._live: list[Live] = []
+        """Runs at work, whichever task they are in."""
+        self._over = anyio.Event()
 
     async def __aenter__(self) -> Self:
         self._group = anyio.create_task_group()
@@ -85,12 +90,16 @@ class Orchestrator:
     ) -> None:
         group, self._group = self._opened(), None
         group.cancel_scope.cancel()
+        for live in self._live:
+            live.scope.cancel()
         try:
             # Not told of the caller's own error, which leaves as it is: wrapped in a
             # group, `except SpecError` would miss it.
             await group.__aexit__(None, None, None)
         finally:
             with anyio.CancelScope(shield=True):
+                while self._live:  # each has a moment to end
+                    await self._over.wait()
                 await self._host.pool.aclose()
 
     async def run(
@@ -101,7 +110,8 @@ class Orchestrator:
     ) -> RunResult:
         """Run one task and return what it came to.
 
-        Cancelling the caller cancels the run; it can be resumed.
+        Cancelling the caller cancels the run; it can be resumed. So does leaving the
+        context while another task waits here: what that one gets is `interrupted`.
 
         Args:
             task: a `Task`, or the path of a task file.
@@ -112,7 +122,9 @@ class Orchestrator:
             StoreError: the run folder cannot be written.
         """
         self._opened()
-        return await start(self._prepare(task), self._host, Live(on_event=on_event))
+        prepared = self._prepare(task)
+        with self._working(on_event) as live:
+            return await start(prepared, self._host, live)
 
     async def resume(
         self,
@@ -184,7 +196,8 @@ class Orchestrator:
         past = await anyio.to_thread.run_sync(
             partial(reopen, folder, self._host, overrides, question=question)
         )
-        return await resume_run(past, self._host, Live(on_event=on_event))
+        with self._working(on_event) as live:
+            return await resume_run(past, self._host, live)
 
     def run_batch(
         self,
@@ -221,6 +234,18 @@ class Orchestrator:
             task_folder=folder,
             needs_credentials=not host.brings_model,
         )
+
+    @contextmanager
+    def _working(self, on_event: Callable[[Event], None] | None) -> Iterator[Live]:
+        """Make the handle of a run, by which leaving the context stops it."""
+        live = Live(on_event=on_event)
+        self._live.append(live)
+        try:
+            yield live
+        finally:
+            self._live.remove(live)
+            self._over.set()
+            self._over = anyio.Event()
 
     def _opened(self) -> TaskGroup:
         if self._group is None:

@@ -32,7 +32,7 @@ _COMMON = (
 )
 _CHUNK_BYTES = 1 << 16
 _MAX_LINE_BYTES = 1 << 26
-_POLL_MS = 100
+_POLL_MS = 50
 _CTRL_C_S = 1.0
 _SAID_CHARS = 600
 # What it says of a file or folder that it could not read.

@@ -10,7 +10,6 @@ import contextvars
 import threading
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar, cast
@@ -24,7 +23,7 @@ from orchestrator.errors import ToolError
 __all__ = ["in_thread", "stop_if_abandoned"]
 
 MAX_THREADS = 40
-LEAVING_S = 0.3
+LEAVING_S = 0.2
 """Time that a call has to see that it is abandoned, and to clear up."""
 IDLE_S = 5.0
 """A thread that has nothing to do for so long ends."""
@@ -84,13 +83,11 @@ class _Call:
     error: BaseException | None = None
 
     def work(self) -> None:
-        """Make the call and tell whoever waits."""
+        """Make the call and keep what comes of it."""
         try:
             self.result = self.context.run(self._call)
         except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
             self.error = error
-        with suppress(RuntimeError):  # the event loop has ended meanwhile
-            anyio.from_thread.run_sync(self.ended.set, token=self.token)
 
     def _call(self) -> object:
         for variable in list(self.context):
@@ -148,8 +145,16 @@ class _Thread(threading.Thread):
                     return
                 continue
             call.work()
+            try:
+                anyio.from_thread.run_sync(self._hand_over, call, token=call.token)
+            except RuntimeError:  # the event loop has ended meanwhile
+                return
             del call
-            self._pool.rest(self)
+
+    def _hand_over(self, call: _Call) -> None:
+        """Let whoever waits go on, with this thread free again; in the event loop."""
+        self._pool.rest(self)
+        call.ended.set()
 
 
 _pools: RunVar[_Pool] = RunVar("tool_threads")
