@@ -12,7 +12,7 @@ JOBS ?= 2
 # How many moments runs are killed at by `make kill-test`.
 MOMENTS ?= 200
 
-.PHONY: help demo test test-all kill-test setup format lint types unit package slow \
+.PHONY: help demo test test-all kill-test bench setup format lint types unit package slow \
 	clean
 .DELETE_ON_ERROR:
 
@@ -21,6 +21,7 @@ help:
 	@echo 'make test      every check that is fast enough to run often'
 	@echo 'make test-all  the slow tests as well'
 	@echo 'make kill-test kill runs at $(MOMENTS) moments and go on with each; minutes'
+	@echo 'make bench     print what durability costs, and what long runs take; minutes'
 	@echo 'make format    put the code in form'
 	@echo 'make clean     remove .venv, builds and caches; runs stay'
 
@@ -94,6 +95,11 @@ slow: $(VENV)/.dev
 kill-test: $(VENV)/.dev
 	@echo '== runs that are killed at $(MOMENTS) moments, and $(MOMENTS) with effects'
 	KILL_MOMENTS=$(MOMENTS) $(BIN)/python -m pytest -q -n $(JOBS) -m kill -rP
+
+bench: $(VENV)/.dev
+	@echo '== benchmarks: figures of this machine, to be compared within one run'
+	@for each in tests/benchmarks/*.py; do \
+		PYTHONPATH=tests/support $(BIN)/python $$each || exit 1; done
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format .

@@ -74,6 +74,8 @@ class History:
         highest: number of the newest subagent that anything is known of, 0 for none.
         newest: agent → `seq` of what last happened to it.
         damage: what is damaged, a line each.
+        missing: records that are not there, told by the numbers of the others.
+        is_torn: the newest line is damaged: what is missing next is announced.
         kept: lines that are read again when the run goes on.
         at_work: agent that is not over → its lines.
         begun: subagents that have begun.
@@ -93,6 +95,8 @@ class History:
     highest: int = 0
     newest: dict[str, int] = field(default_factory=dict)
     damage: list[str] = field(default_factory=list)
+    missing: int = 0
+    is_torn: bool = False
     kept: list[Span] = field(default_factory=list)
     at_work: dict[str, list[Span]] = field(default_factory=dict)
     begun: set[str] = field(default_factory=set)
@@ -115,14 +119,17 @@ class History:
         self.checksum = zlib.crc32(line.data, self.checksum)
         if line.why:
             self.damage.append(f"line {line.number}: {line.why}")
+            self.is_torn = True
         for event in line.events:
             self._apply(event, line.span, artifacts)
 
     def _apply(self, event: Event, span: Span, artifacts: Artifacts) -> None:
         who, data = event.agent, event.data
+        self._miss(event.seq - self.last_seq - 1)
         self.last_seq = max(self.last_seq, event.seq)
+        if who not in self.newest:
+            self.highest = max(self.highest, _number(who))
         self.newest[who] = event.seq
-        self.highest = max(self.highest, _number(who))
         self.spent.apply(event)
         self.worked.apply(event)
         if is_kept(event):
@@ -145,6 +152,19 @@ class History:
                 self.over.add(data["id"])
                 self.at_work.pop(data["id"], None)
                 self.sightings.apply(event)
+
+    def _miss(self, records: int) -> None:
+        """Note how many records are missing before the next one."""
+        if records > 0:
+            self.missing += records
+            if not self.is_torn:
+                self.damage.append(f"line {self.lines}: records before it are missing")
+        self.is_torn = False
+
+    @property
+    def lost(self) -> int:
+        """Return how many records are lost, as far as that can be told."""
+        return max(self.missing, len(self.damage))
 
     def _see(self, event: Event, artifacts: Artifacts) -> None:
         try:
