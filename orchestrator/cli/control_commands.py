@@ -24,7 +24,7 @@ WAIT_S = 30.0
 POLL_S = 0.1
 READ_S = 0.5
 """Between two readings of the log, which may be long."""
-STARTING_S = 1.0
+STARTING_S = 0.3
 """A process that takes the lock has written its number long before."""
 LEAD = "lead"
 

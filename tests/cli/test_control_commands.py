@@ -1,0 +1,255 @@
+"""`stop`, as its user meets it; who works on the run is played here, with a real lock.
+
+With real processes on both sides it stands in the acceptance tests.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from sample_runs import RUN_ID, finished_run, halfway_run
+
+from orchestrator.cli.control_commands import stop_agent, stop_run
+from orchestrator.cli.main import main
+from orchestrator.clock import SystemClock
+from orchestrator.errors import OrchestratorError
+from orchestrator.events import AgentEnded, Payload, RunEnded
+from orchestrator.store.artifacts import Artifacts
+from orchestrator.store.control import STOP, Request, pending, read_request, remove
+from orchestrator.store.eventlog import EventLog
+from orchestrator.store.layout import RunFolder
+from orchestrator.store.lock import RunLock, holder
+
+Capture = pytest.CaptureFixture[str]
+STOPPED = RunEnded("interrupted", 130, "stopped", [], 1.0)
+DONE = RunEnded("done", 0, "", [], 1.0)
+CANCELLED = AgentEnded("cancelled", "a person stopped it", 1)
+SUBMITTED = AgentEnded("submitted", "", 1)
+LIMIT_S = 10
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ORCHESTRATE_RUNS_DIR", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def folder(runs: Path) -> RunFolder:
+    return halfway_run(runs)
+
+
+def write(folder: RunFolder, payload: Payload, agent: str = "") -> None:
+    artifacts = Artifacts(folder.artifacts)
+    log = EventLog.reopen(folder.events, folder.id, artifacts, SystemClock())
+    log.append(payload, agent=agent)
+    log.close()
+
+
+@contextmanager
+def worked_on(
+    folder: RunFolder, answer: Callable[[Request], object], *, leaves: bool = True
+) -> Iterator[list[Request]]:
+    """Hold the lock of a run; take one request, answer it, and let go if so told."""
+    taken: list[Request] = []
+    gives_up = threading.Event()
+    lock = RunLock(folder.lock)
+    lock.acquire()
+
+    def work() -> None:
+        while not (found := pending(folder.control)):
+            if gives_up.wait(0.005):
+                return
+        taken.append(read_request(found[0]))
+        remove(found[0])
+        answer(taken[0])
+        if leaves:
+            lock.release()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield taken
+    finally:
+        gives_up.set()
+        thread.join(LIMIT_S)
+        lock.release()
+
+
+def test_the_run_that_was_stopped_is_told_with_how_to_go_on(
+    folder: RunFolder, capsys: Capture
+) -> None:
+    with worked_on(folder, lambda _asked: write(folder, STOPPED)) as taken:
+        by = holder(folder.lock)
+        assert main(["stop", "last"]) == 0
+
+    assert taken == [Request(STOP, by)] if by else False
+    shown = capsys.readouterr()
+    assert shown.out == (
+        f"interrupted: {folder.path}; `orchestrate resume {RUN_ID}` goes on\n"
+    )
+    assert shown.err == ""
+
+
+def test_one_that_ends_by_itself_meanwhile_is_told_as_it_ended(
+    folder: RunFolder,
+) -> None:
+    with worked_on(folder, lambda _asked: write(folder, DONE)):
+        assert stop_run(folder) == f"done: {folder.path}"
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        pytest.param(
+            halfway_run,
+            "it is crashed; `orchestrate resume {run}` goes on",
+            id="crashed",
+        ),
+        pytest.param(
+            finished_run,
+            "it is partial; `orchestrate resume {run}` goes on",
+            id="partial",
+        ),
+    ],
+)
+@pytest.mark.parametrize("more", [[], ["--agent", "a1"]], ids=["run", "agent"])
+def test_where_nobody_works_nothing_is_changed(
+    runs: Path,
+    capsys: Capture,
+    make: Callable[[Path], RunFolder],
+    words: str,
+    more: list[str],
+) -> None:
+    folder = make(runs)
+    before = folder.events.read_bytes()
+
+    assert main(["stop", RUN_ID, *more]) == 2
+
+    [line] = capsys.readouterr().err.splitlines()
+    told = words.format(run=RUN_ID)
+    assert line == f"error: nobody works on run `{RUN_ID}`, {told}"
+    assert folder.events.read_bytes() == before
+    assert list(folder.control.iterdir()) == []
+
+
+def test_an_unknown_run_is_wrong_usage(capsys: Capture) -> None:
+    assert main(["stop", "nothing"]) == 2
+    assert "no run `nothing`" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("agent", "words"),
+    [
+        pytest.param("a9", "has no subagent `a9`; at work: a1, a2, a3", id="unknown"),
+        pytest.param("", "has no subagent ``; at work", id="empty"),
+        pytest.param("\x1b[31ma1", "has no subagent `␛[31ma1`", id="escape"),
+        pytest.param("lead", "`lead` is the run itself; leave --agent out", id="lead"),
+    ],
+)
+def test_an_agent_that_cannot_be_stopped_is_one_line(
+    folder: RunFolder, capsys: Capture, agent: str, words: str
+) -> None:
+    with RunLock(folder.lock):
+        assert main(["stop", "last", "--agent", agent]) == 2
+
+    [line] = capsys.readouterr().err.splitlines()
+    assert words in line
+    assert list(folder.control.iterdir()) == []
+
+
+def test_an_agent_that_has_ended_stays_as_it_is(
+    folder: RunFolder, capsys: Capture
+) -> None:
+    write(folder, SUBMITTED, "a1")
+
+    with RunLock(folder.lock):
+        assert main(["stop", "last", "--agent", "a1"]) == 2
+
+    assert "`a1` has ended already (done)" in capsys.readouterr().err
+    assert list(folder.control.iterdir()) == []
+
+
+def test_a_cancelled_agent_is_told_with_its_run(
+    folder: RunFolder, capsys: Capture
+) -> None:
+    def answer(_asked: Request) -> None:
+        write(folder, CANCELLED, "a1")
+
+    with worked_on(folder, answer, leaves=False) as taken:
+        assert main(["stop", "last", "--agent", "a1"]) == 0
+
+    assert [request.to for request in taken] == ["a1"]
+    assert capsys.readouterr().out == f"cancelled: a1 (run {RUN_ID} is running)\n"
+
+
+def test_an_agent_that_ended_by_itself_meanwhile_was_not_stopped(
+    folder: RunFolder, capsys: Capture
+) -> None:
+    def answer(_asked: Request) -> None:
+        write(folder, SUBMITTED, "a1")
+
+    with worked_on(folder, answer, leaves=False):
+        assert main(["stop", "last", "--agent", "a1"]) == 2
+
+    assert "ended by itself before it could be stopped" in capsys.readouterr().err
+
+
+def test_an_agent_whose_run_ends_meanwhile_is_told_with_its_run(
+    folder: RunFolder,
+) -> None:
+    with worked_on(folder, lambda _asked: write(folder, STOPPED)):
+        told = stop_agent(folder, "a1")
+
+    assert told == f"interrupted: {folder.path}; `a1` was stopped with its run"
+
+
+def test_an_agent_that_takes_long_to_end_is_told_so(folder: RunFolder) -> None:
+    with worked_on(folder, lambda _asked: None, leaves=False):
+        told = stop_agent(folder, "a1", wait_s=0.2)
+
+    assert told == f"`a1` was told to stop and is ending (run {RUN_ID})"
+
+
+@pytest.mark.parametrize("agent", ["", "a1"])
+def test_a_process_that_does_not_listen_is_named_with_what_to_do(
+    folder: RunFolder, agent: str
+) -> None:
+    with RunLock(folder.lock):
+        by = holder(folder.lock)
+        assert by is not None
+        given = (folder, agent) if agent else (folder,)
+        stops: Callable[..., str] = stop_agent if agent else stop_run
+        with pytest.raises(OrchestratorError, match=f"process {by.pid} still") as told:
+            stops(*given, wait_s=0.05)
+
+    assert f"`kill -9 {by.pid}` ends it" in str(told.value)
+    # It is there for whoever holds the lock, when it can be heard again.
+    [request] = pending(folder.control)
+    assert read_request(request) == Request(STOP, by, agent)
+
+
+def test_a_run_that_had_not_begun_leaves_nothing(folder: RunFolder) -> None:
+    def answer(_asked: Request) -> None:
+        folder.path.rename(folder.path.with_name(".gone"))
+
+    with worked_on(folder, answer):
+        told = stop_run(folder)
+
+    assert told == f"stopped before it had begun: {RUN_ID}; nothing was spent"
+
+
+def test_a_lock_that_names_nobody_is_told_so(folder: RunFolder) -> None:
+    with RunLock(folder.lock):
+        folder.lock.write_bytes(b"")
+        with pytest.raises(Exception, match="does not say which"):
+            stop_run(folder)
+
+
+def test_help_names_the_command(capsys: Capture) -> None:
+    assert main(["--help"]) == 0
+    assert "Steer a live run" in capsys.readouterr().out
