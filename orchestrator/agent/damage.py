@@ -64,7 +64,7 @@ class Witnesses:
 
     @classmethod
     def of(
-        cls, services: Services, spec: AgentSpec, events: Sequence[Event]
+        cls, services: Services, spec: AgentSpec, events: Sequence[Event], lost: int
     ) -> Witnesses:
         """Return the witnesses of one agent.
 
@@ -72,6 +72,7 @@ class Witnesses:
             services: of the live run.
             spec: what the agent started with.
             events: of this agent, oldest first.
+            lost: records of the log that are.
         """
         effects = (
             tool.name for tool in services.base_tools if tool.effects == "effects"
@@ -92,6 +93,9 @@ class Witnesses:
                 found._next[event.seq] = follows
                 if newest and event.data["turn"] == newest.data["turn"]:
                     found._from = min(found._from, event.seq)
+        if newest and found._from == newest.seq:
+            # Its request is lost. If nothing else is, all that it held is there.
+            found.proven = lost == 1
         return found
 
     def is_void(self, request: Event, state: AgentState) -> bool:
@@ -100,8 +104,7 @@ class Witnesses:
         Results that belong in it are lost, and its answer never came: then the calls
         are still open, and those that may be run again are.
         """
-        lacking = {call["id"] for call in state.transcript.open_calls}
-        lacking -= state.done_results.keys()
+        lacking = state.waiting
         if not lacking:
             return False
         follows = self._next.get(request.seq)

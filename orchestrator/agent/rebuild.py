@@ -90,18 +90,16 @@ def leave(
     events: Sequence[Event],
     *,
     seconds: float,
-    damaged: bool = False,
+    lost: int = 0,
     again: Again = lambda _call: "",
 ) -> Left:
     """Return where the log leaves an agent; arguments as for `rebuild`."""
-    resumed = rebuild(
-        services, agent, events, seconds=seconds, damaged=damaged, again=again
-    )
+    resumed = rebuild(services, agent, events, seconds=seconds, lost=lost, again=again)
     told = resumed.returned if resumed else 0
 
     def headless(spec: AgentSpec) -> Resumed:
         services.log.append(spec.started(), agent=agent)
-        return _replayed(services, spec, events, seconds, again)
+        return _replayed(services, spec, events, seconds, max(lost, 1), again)
 
     is_lost = resumed is None and is_headless(events)
     if is_lost:
@@ -121,7 +119,7 @@ def rebuild(
     events: Sequence[Event],
     *,
     seconds: float = 0.0,
-    damaged: bool = False,
+    lost: int = 0,
     again: Again = lambda _call: "",
 ) -> Resumed | None:
     """Return an agent as its log left it, or None if it has not started.
@@ -134,15 +132,15 @@ def rebuild(
         agent: its id.
         events: of this agent, oldest first, with full data.
         seconds: it was at work.
-        damaged: something of the log is lost. What is rebuilt is proved against the
-            log then, and thinking that is bound to what is lost is taken out.
+        lost: records of the log that are. What is rebuilt is proved against the log
+            then, and thinking that is bound to what is lost is taken out.
         again: id of a call whose result is lost → that result made again, or "".
     """
     started = next((event for event in events if event.kind == AgentStarted.KIND), None)
     if started is None:
         return None
     spec = AgentSpec.from_event(agent, parse(started, AgentStarted))
-    return _replayed(services, spec, events, seconds, again if damaged else None)
+    return _replayed(services, spec, events, seconds, lost, again)
 
 
 def _replayed(
@@ -150,15 +148,15 @@ def _replayed(
     spec: AgentSpec,
     events: Sequence[Event],
     seconds: float,
-    again: Again | None,
+    lost: int,
+    again: Again,
 ) -> Resumed:
-    """Replay the events; `again` is given where some are lost."""
     state = new_state(services, spec)
     state.spent, state.carried_s = spent_in(events), seconds
     replay = _Replay(spec, state)
-    if again is not None:
+    if lost:
         replay.again = again
-        replay.witnesses = Witnesses.of(services, spec, events)
+        replay.witnesses = Witnesses.of(services, spec, events, lost)
     for event in events:
         replay.apply(event)
     replay.close()

@@ -82,6 +82,12 @@ class AgentState:
         self.began = self.clock.monotonic()
 
     @property
+    def waiting(self) -> set[str]:
+        """Return the ids of the calls that have no result yet."""
+        calls = {call["id"] for call in self.transcript.open_calls}
+        return calls - self.done_results.keys()
+
+    @property
     def seconds(self) -> float:
         """Return seconds at work; time between two processes does not count."""
         return self.carried_s + self.clock.monotonic() - self.began

@@ -258,7 +258,7 @@ def _taken_over(
             agent,
             own,
             seconds=past.history.worked.of(agent),
-            damaged=bool(past.history.damage),
+            lost=past.history.lost,
             again=again,
         )
 

@@ -219,7 +219,7 @@ async def _lead(session: Session, dispatcher: Dispatcher, left: Left) -> Outcome
     window = window_tokens(spec.model)
     dispatcher.free_tokens = lambda: window - agent.state.transcript.tokens
     try:
-        await dispatcher.catch_up(agent.state.transcript.open_calls)
+        await dispatcher.catch_up(agent.state.waiting)
         return await agent.run()
     finally:
         _keep_transcript(session, agent.state.transcript.messages)

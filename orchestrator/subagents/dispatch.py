@@ -7,7 +7,7 @@ children by (call, index), uses what is finished and goes on with the rest.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 
 import anyio
@@ -25,7 +25,6 @@ from orchestrator.events import (
     parse,
 )
 from orchestrator.findings import Findings
-from orchestrator.messages import Block
 from orchestrator.models.choose import window_tokens
 from orchestrator.subagents.brake import BY_A_PERSON
 from orchestrator.subagents.child import Child, broken_off, run_child
@@ -168,16 +167,15 @@ class Dispatcher:
         found = [as_delivered(place) for place in mine]
         return delivery(found, refused, total, services.count, services.artifacts)
 
-    async def catch_up(self, open_calls: Sequence[Block]) -> None:
+    async def catch_up(self, waiting: Collection[str]) -> None:
         """Let subagents deliver that had ended, where the record of that is lost.
 
         Args:
-            open_calls: of the parent; theirs do once these go on.
+            waiting: ids of calls that have no result yet; theirs do once these go on.
 
         Raises:
             StoreError: the run folder cannot be written.
         """
-        waiting = {call["id"] for call in open_calls}
         await self._run_all(
             [
                 place

@@ -159,6 +159,17 @@ async def survives(finished: Path, to: Path, place: int, way: str, seed: int) ->
     check(case.run)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("place", range(EVENTS - 1))
+async def test_wherever_it_is_cut_it_goes_on(
+    finished: Path, tmp_path: Path, place: int
+) -> None:
+    for number, way in enumerate(WAYS):
+        to = tmp_path / way
+        to.mkdir()
+        await survives(finished, to, place, way, seed=1000 * (number + 1) + place)
+
+
 @pytest.mark.parametrize("place", range(EVENTS - 1))
 async def test_one_damaged_record_costs_no_more_than_itself(
     finished: Path, tmp_path: Path, place: int

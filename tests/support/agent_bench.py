@@ -206,22 +206,22 @@ class AgentBench:
     ) -> Outcome:
         return await self.agent(model, self.spec(**changes), hooks=hooks).run()
 
-    def left(self, agent: str = "lead") -> Resumed:
-        """The agent as the log has it."""
+    def left(self, agent: str = "lead", *, lost: int = 0) -> Resumed:
+        """The agent as the log has it, so many records of which are lost."""
         worked = Worked()
         for event in self.events():
             worked.apply(event)
         own, seconds = self.events(agent=agent), worked.of(agent)
-        found = rebuild(self.services, agent, own, seconds=seconds)
+        found = rebuild(self.services, agent, own, seconds=seconds, lost=lost)
         assert found is not None
         return found
 
     async def resume(
-        self, script: Script, *, limits: AgentLimits | None = None
+        self, script: Script, *, limits: AgentLimits | None = None, lost: int = 0
     ) -> Outcome:
         """Go on with the agent from the log alone."""
         self.model = ScriptedModel(script)
-        resumed = self.left()
+        resumed = self.left(lost=lost)
         spec = resumed.spec if limits is None else replace(resumed.spec, limits=limits)
         return await self.agent(self.model, spec, resumed=resumed).run()
 
