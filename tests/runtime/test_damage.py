@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 from collections import Counter
@@ -12,16 +13,22 @@ import anyio
 import pytest
 from bound_policy import PAPER, BoundPolicy
 from run_bench import Ended, RunBench
+from structlog.testing import capture_logs
 
 from orchestrator.api import Orchestrator
+from orchestrator.cli.main import main
 from orchestrator.events import Event
 from orchestrator.inspection.run import RunView
-from orchestrator.messages import Message, tool_calls
+from orchestrator.messages import Message, text_of, tool_calls
+from orchestrator.models.base import ModelRequest
 from orchestrator.models.shape import shape_problem
+from orchestrator.runtime.host import Host
+from orchestrator.runtime.resume import reopen
 from orchestrator.store.artifacts import Artifacts
+from orchestrator.store.layout import RunFolder
 from orchestrator.store.reading import DAMAGED, read_events
-from orchestrator.store.transcript import rebuild
-from orchestrator.testing import FakeClock, ScriptedModel
+from orchestrator.store.transcript import LOST, rebuild
+from orchestrator.testing import FakeClock, ScriptedModel, Step, fail
 
 CALLS = 5 + 2 * 5
 EVENTS = 88
@@ -177,3 +184,76 @@ async def test_one_damaged_record_costs_no_more_than_itself(
     assert len(lines_of(finished)) == EVENTS
 
     await survives(finished, tmp_path, place, WAYS[place % 3], seed=place)
+
+
+async def test_a_result_whose_text_is_gone_is_told_and_costs_the_thinking(
+    tmp_path: Path,
+) -> None:
+    bench = RunBench(tmp_path, {"refunds.md": PAPER * 500})
+    first = BoundPolicy()
+
+    def dies(request: ModelRequest) -> Step:
+        said = sum(message["role"] == "assistant" for message in request.messages)
+        return fail("quota_exhausted", "no more") if said else first(request)
+
+    begun = await bench.run(ScriptedModel(dies))
+    # Its results are in two messages by then.
+    second = BoundPolicy()
+    for path in (begun.folder / "artifacts").glob("*.json"):
+        path.unlink()
+
+    with capture_logs() as told:
+        ended = await go_on(begun.folder, second)
+
+    assert second.refused == []
+    assert [each["log_level"] for each in told] == ["warning"]
+    assert "nothing is stored as" in told[0]["lost"]
+    assert "`tool.ended`" in told[0]["lost"]
+    assert LOST in text_of(ended.requests[0].messages[2]["content"])
+    assert ended.result.state == "done"
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A process without credentials."""
+    for name in list(os.environ):
+        if name.startswith(("ANTHROPIC_", "ORCHESTRATE_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("bare")
+def test_damage_is_told_on_resume_and_by_whoever_reads_the_run(
+    finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = broken(finished, tmp_path, 4, "NULs", EVENTS - 1)
+    at = ["--runs-dir", str(case.run.parent)]
+
+    status = main(["resume", case.run.name, *at])
+    resumed = capsys.readouterr()
+    for command, *more in (["show"], ["logs"], ["notes"], ["transcript", "lead"]):
+        assert main([command, case.run.name, *more, *at]) == 0, command
+    read = capsys.readouterr()
+
+    assert status == 0, resumed.err
+    assert "the log is damaged, line 5: 512 NUL bytes; the rest" in resumed.err
+    assert "1 damaged record of the log passed over" in read.out
+
+
+def test_records_that_are_gone_without_a_trace_are_told(
+    finished: Path, tmp_path: Path
+) -> None:
+    case = broken(finished, tmp_path, 4, "NULs", 40)
+    lines = lines_of(case.run)
+    (case.run / "events.jsonl").write_bytes(b"".join([*lines[:4], *lines[6:]]))
+    host = Host.of_process(
+        runs_dir=case.run.parent, model=ScriptedModel([]), clock=FakeClock()
+    )
+
+    notices = reopen(RunFolder(case.run), host).notices
+
+    assert notices == (
+        "the log is damaged, line 5: records before it are missing; the rest of it is "
+        "used",
+    )
