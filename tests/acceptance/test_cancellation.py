@@ -360,6 +360,24 @@ def test_a_signal_in_the_first_second_is_one_line_and_no_traceback(
     assert "interrupted\n" in seen
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_the_run_is_being_set_up_leaves_a_whole_run_or_none(
+    place: Path, number: signal.Signals
+) -> None:
+    with FakeEndpoint(lambda _asked: raw(ending="hang")) as hanging:
+        env = environment(place, hanging.url)
+        with live(run_command(), place, env) as work:
+            work.until(lambda: any((place / "runs").glob("2*")))
+            work.send(number)
+            status, _, err = work.ended()
+
+    assert status == 130
+    assert err.splitlines()[0] == "stopping; once more to end at once"
+    assert err.splitlines()[-1].startswith(f"interrupted: runs/{work.run.id}")
+    assert work.view().state == "interrupted"
+
+
 def heard(pid: int, number: signal.Signals) -> bool:
     """Whether a process catches a signal by a handler of its own."""
     status = Path(f"/proc/{pid}/status").read_text()
