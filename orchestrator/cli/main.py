@@ -151,6 +151,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")
+    status = 0
     try:
         status = _run(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
@@ -158,6 +159,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Whoever read has gone (`| head`): nothing to say, and nobody to say it to.
         silence(sys.stdout)
         return EXIT_PIPE
+    except OSError as error:  # its disk is full
+        silence(sys.stdout)
+        return _complain(
+            f"cannot write the output: {_os_words(error)}", "", EXIT_FAILED
+        )
     return status
 
 

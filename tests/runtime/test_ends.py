@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -438,3 +439,55 @@ def test_at_the_command_line_it_is_one_line_and_status_1(
     assert "Traceback" not in said.err
     assert disk.full in said.err
     assert again in (0, 3)
+
+
+async def test_gone_on_with_too_early_it_ends_the_same_way(
+    bench: Bench, whole: Ended
+) -> None:
+    await bench.until(50, bench.disk.fill)
+    before = (bench.run / "events.jsonl").read_bytes()
+
+    for _ in range(2):
+        with pytest.raises(StoreError, match=bench.disk.full):
+            await bench.resume()
+
+    assert not is_held(bench.run / "lock")
+    assert (bench.run / "events.jsonl").read_bytes().startswith(before)
+    bench.disk.free()
+    await goes_on(bench, whole)
+
+
+@pytest.mark.parametrize("mode", ["--plain", "--quiet", "--json"])
+def test_a_full_disk_behind_stderr_ends_no_run(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    mode: str,
+) -> None:
+    lay_parts(tmp_path / "work", 2)
+    monkeypatch.chdir(tmp_path)
+    given = ["--objective", "Which limit is given?", "--workspace", "work"]
+    with suppress(OSError), Path("/dev/full").open("w", buffering=1) as full:
+        monkeypatch.setattr("sys.stderr", full)
+        status = main(["run", *given, "--model", "offline", mode])
+    with suppress(OSError), Path("/dev/full").open("w", buffering=1) as full:
+        monkeypatch.setattr("sys.stderr", full)
+        wrong = main(["run", "no-such-file.yaml"])
+
+    [run] = (tmp_path / "runs").glob("2*")
+    assert status in (0, 3)
+    assert (run / "report.md").exists()
+    assert wrong == 2
+    assert capsys.readouterr().out
+
+
+def test_output_that_finds_no_room_is_told_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr("sys.stdout", full)
+        status = main(["tools"])
+
+    said = capsys.readouterr().err
+    assert status == 1
+    assert said == "error: No space left on device\n"
