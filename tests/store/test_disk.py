@@ -71,3 +71,30 @@ def test_a_folder_in_the_way_is_an_error_and_nothing_is_left(tmp_path: Path) -> 
         write_atomic(path, b"x")
 
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_missing_folders_are_made_below_one_that_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "agents" / "a1" / "notes.md"
+
+    write_derived(path, b"new", within=tmp_path)
+
+    assert path.read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("within", [True, False])
+def test_a_folder_that_was_deleted_does_not_come_back(
+    tmp_path: Path, within: bool
+) -> None:
+    run = tmp_path / "run"
+
+    with pytest.raises(StoreError, match="the file or its folder is gone"):
+        write_derived(run / "a1" / "notes.md", b"x", within=run if within else None)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_where_a_folder_is_to_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "agents").write_bytes(b"")
+
+    with pytest.raises(StoreError, match="a file is where a folder is needed"):
+        write_derived(tmp_path / "agents" / "a1" / "x", b"x", within=tmp_path)

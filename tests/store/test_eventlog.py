@@ -621,3 +621,33 @@ def test_a_model_answer_with_signed_blocks_comes_back_unchanged(
     new_log(tmp_path).append(answer)
 
     assert parse(events(tmp_path)[0], ModelAnswered) == answer
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+async def test_a_log_that_was_moved_away_takes_nothing_more(
+    tmp_path: Path, is_replaced: bool
+) -> None:
+    log = new_log(tmp_path)
+    log.append(started(1))
+    moved = log.path.rename(tmp_path / "moved.jsonl")
+    if is_replaced:
+        log.path.write_bytes(b"")
+
+    with pytest.raises(StoreError, match="the file or its folder is gone"):
+        await log.sync()
+    with pytest.raises(StoreError, match="cannot sync"):
+        log.append(started(2))
+
+    log.close()
+    assert moved.read_bytes().count(b"\n") == 1
+
+
+def test_the_folder_of_large_contents_is_made_anew(tmp_path: Path) -> None:
+    new_log(tmp_path).close()
+    (tmp_path / "artifacts").rmdir()
+
+    log = reopened(tmp_path)
+    log.append(started(1, "x" * 20_000))
+    log.close()
+
+    assert len(list((tmp_path / "artifacts").iterdir())) == 1

@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from store_parts import full_disk
+from store_parts import full_disk, new_log, reopened
 
 from orchestrator.errors import RunBusy, StoreError
 from orchestrator.store.lock import RunLock, _lock_now, holder, is_held
@@ -131,3 +131,15 @@ def test_a_full_disk_takes_no_lock(tmp_path: Path) -> None:
         RunLock(path).acquire()
 
     assert not is_held(path)
+
+
+def test_a_log_has_one_writer_even_without_the_lock_file(tmp_path: Path) -> None:
+    log = new_log(tmp_path)
+
+    assert is_held(tmp_path / "lock")
+    with pytest.raises(RunBusy, match="in use by another process"):
+        reopened(tmp_path)
+
+    log.close()
+    assert not is_held(tmp_path / "lock")
+    reopened(tmp_path).close()
