@@ -86,7 +86,7 @@ class Control:
             logger.warning("control.no_such_agent", agent=_shown(request.to))
 
     def _is_known(self, to: str) -> bool:
-        return to == "" or to in self.dispatcher.at_work
+        return to == "" or to in self.dispatcher.roster.at_work
 
     def _stop(self, agent: str) -> None:
         if agent:

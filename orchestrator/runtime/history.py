@@ -75,7 +75,7 @@ class History:
         newest: agent → `seq` of what last happened to it.
         damage: what is damaged, a line each.
         missing: records that are not there, told by the numbers of the others.
-        is_torn: the newest line is damaged: what is missing next is announced.
+        is_told: the gap before the next record is told in `damage` already.
         kept: lines that are read again when the run goes on.
         at_work: agent that is not over → its lines.
         begun: subagents that have begun.
@@ -96,7 +96,7 @@ class History:
     newest: dict[str, int] = field(default_factory=dict)
     damage: list[str] = field(default_factory=list)
     missing: int = 0
-    is_torn: bool = False
+    is_told: bool = False
     kept: list[Span] = field(default_factory=list)
     at_work: dict[str, list[Span]] = field(default_factory=dict)
     begun: set[str] = field(default_factory=set)
@@ -119,7 +119,7 @@ class History:
         self.checksum = zlib.crc32(line.data, self.checksum)
         if line.why:
             self.damage.append(f"line {line.number}: {line.why}")
-            self.is_torn = True
+            self.is_told = True
         for event in line.events:
             self._apply(event, line.span, artifacts)
 
@@ -157,9 +157,9 @@ class History:
         """Note how many records are missing before the next one."""
         if records > 0:
             self.missing += records
-            if not self.is_torn:
+            if not self.is_told:
                 self.damage.append(f"line {self.lines}: records before it are missing")
-        self.is_torn = False
+        self.is_told = False
 
     @property
     def lost(self) -> int:

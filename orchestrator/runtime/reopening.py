@@ -18,14 +18,15 @@ from orchestrator.runtime.prepare import Prepared
 from orchestrator.runtime.session import Session
 from orchestrator.store.disk import store_error
 from orchestrator.store.layout import RunFolder
+from orchestrator.subagents.brake import BY_A_PERSON
 
-__all__ = ["check_limits", "keep_earlier", "reopening"]
+__all__ = ["check_partial", "keep_earlier", "reopening"]
 
 HAND_IN = "finish"
 
 
-def check_limits(folder: RunFolder, events: Sequence[Event], ready: Prepared) -> None:
-    """Make sure that the lead of a partial run may go on.
+def check_partial(folder: RunFolder, events: Sequence[Event], ready: Prepared) -> None:
+    """Make sure that the lead of a partial run has something to do, and may.
 
     Args:
         folder: the run's.
@@ -33,8 +34,14 @@ def check_limits(folder: RunFolder, events: Sequence[Event], ready: Prepared) ->
         ready: its task, with the limits that hold from now on.
 
     Raises:
-        SpecError: a limit stopped the lead, and it is not raised.
+        SpecError: a limit stopped the lead, and it is not raised; or all that is
+            missing was stopped by a person.
     """
+    if not _left_to_do(events):
+        raise SpecError(
+            f"all that run `{folder.id}` lacks was stopped by a person, and stays so; "
+            f'`orchestrate ask {folder.id} "TEXT"` can have it done'
+        )
     reached = _reached(events)
     if reached is None:
         return
@@ -72,15 +79,20 @@ def reopening(past: Past, session: Session) -> RunReopened | None:
         return RunReopened(text, question, number if past.has_report else 0)
     if past.state != "partial":
         return None
-    ended = [event for event in past.events if event.kind == RunEnded.KIND]
-    missing = ended[-1].data["missing"] or [ended[-1].data["reason"]]
     text = words(
         "go_on",
-        missing="\n".join(f"- {line}" for line in missing),
+        missing="\n".join(f"- {line}" for line in _left_to_do(past.events)),
         limits="\n".join(f"- {line}" for line in _limits(session)),
         tool=HAND_IN,
     )
     return RunReopened(text, "")
+
+
+def _left_to_do(events: Sequence[Event]) -> list[str]:
+    """Return what is missing, a line each; what a person stopped is left out."""
+    ended = [event.data for event in events if event.kind == RunEnded.KIND]
+    missing = ended[-1]["missing"] or [ended[-1]["reason"]]
+    return [line for line in missing if not line.endswith(BY_A_PERSON)]
 
 
 def _limits(session: Session) -> list[str]:

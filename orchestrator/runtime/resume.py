@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+import anyio.to_thread
 import orjson
 import structlog
 
@@ -18,7 +19,7 @@ from orchestrator.runtime.inputs import changed_inputs
 from orchestrator.runtime.lead import LEAD
 from orchestrator.runtime.past import Past, state_of
 from orchestrator.runtime.prepare import Prepared, prepare
-from orchestrator.runtime.reopening import check_limits, keep_earlier, reopening
+from orchestrator.runtime.reopening import check_partial, keep_earlier, reopening
 from orchestrator.runtime.result import RunResult
 from orchestrator.runtime.run import Live, work
 from orchestrator.runtime.session import Session, open_session, started, versions
@@ -30,6 +31,7 @@ from orchestrator.store.eventlog import EventLog
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.lock import RunLock
 from orchestrator.subagents.dispatch import Dispatcher
+from orchestrator.subagents.roster import Roster
 
 __all__ = ["reopen", "resume_run"]
 
@@ -76,7 +78,7 @@ def reopen(
     changed = {**_raised_before(events, begun), **(overrides or {})}
     prepared = _prepared(folder, host, changed, begun)
     if state == "partial" and not question:
-        check_limits(folder, events, prepared)
+        check_partial(folder, events, prepared)
     notices = (*_damage(history), *_gone(history, folder), *changed_inputs(folder))
     return Past(
         folder,
@@ -215,6 +217,7 @@ async def resume_run(past: Past, host: Host, live: Live | None = None) -> RunRes
             if reopened is not None:
                 session = _reopened(session, reopened)
             dispatcher, lead = _taken_over(past, session, more)
+            await anyio.to_thread.run_sync(dispatcher.write_missing)
             live.has_begun = True
             return await work(session, live, dispatcher=dispatcher, lead=lead)
         finally:
@@ -262,9 +265,9 @@ def _taken_over(
             again=again,
         )
 
-    dispatcher = Dispatcher(
-        session.crew(), past=past.events, left=left, highest=past.history.highest
-    )
+    highest = past.history.highest
+    roster = Roster.of(past.events, left, parent=LEAD, highest=highest)
+    dispatcher = Dispatcher(session.crew(), roster=roster)
     lead = left(LEAD, dispatcher.told)
     for each in past.history.damage[known:]:
         logger.warning("log.damaged", lost=each)

@@ -178,8 +178,8 @@ async def _lead(session: Session, dispatcher: Dispatcher, left: Left) -> Outcome
     def places() -> KnownPlaces:
         seen = session.sightings
         return KnownPlaces(
-            findings=dispatcher.findings,
-            unsupported=dispatcher.unsupported,
+            findings=dispatcher.roster.findings,
+            unsupported=dispatcher.roster.unsupported,
             own_reads=seen.lines(LEAD),
             lines_of=seen.lines(),
         )
@@ -258,7 +258,7 @@ async def _conclude(
     session: Session, dispatcher: Dispatcher, ending: Outcome | Bug | None
 ) -> RunResult:
     """Write report, result and state; return the result of the run."""
-    verdict = judged(session, dispatcher, ending)
+    verdict = judged(session, dispatcher.roster, ending)
     bug = ending.trace if isinstance(ending, Bug) else ""
     folder, log = session.folder, session.log
     if verdict.report:

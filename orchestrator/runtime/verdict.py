@@ -11,10 +11,11 @@ import orjson
 from orchestrator.agent.spec import Outcome
 from orchestrator.messages import clean_text
 from orchestrator.runtime.finish import Report
+from orchestrator.runtime.lead import LEAD
 from orchestrator.runtime.report import mechanical_report, with_checks
 from orchestrator.runtime.result import State
 from orchestrator.runtime.session import Session
-from orchestrator.subagents.dispatch import Dispatcher
+from orchestrator.subagents.roster import Roster
 
 __all__ = ["Bug", "Verdict", "judged"]
 
@@ -58,45 +59,44 @@ class Verdict:
     result: object = None
 
 
-def judged(
-    session: Session, dispatcher: Dispatcher, outcome: Outcome | Bug | None
-) -> Verdict:
+def judged(session: Session, roster: Roster, outcome: Outcome | Bug | None) -> Verdict:
     """Return how the run ended.
 
     Args:
         session: the live run.
-        dispatcher: its subagents.
+        roster: its subagents.
         outcome: of the lead; None if it was stopped.
     """
     if isinstance(outcome, Bug):
         return Verdict("failed", f"a fault of the program: {outcome.what}")
     if outcome is None:
         return Verdict("interrupted", "stopped; `orchestrate resume` goes on")
-    missing = dispatcher.missing()
+    has_explored = bool(session.sightings.of(LEAD))
+    missing = roster.missing(has_explored=has_explored)
     if outcome.kind == "submitted" and isinstance(outcome.value, Report):
         report = outcome.value
         missing = [*report.missing, *missing]
         if outcome.limit:
             missing.insert(0, f"the lead was stopped by a limit: {outcome.reason}")
-        text = with_checks(report.text, missing, dispatcher.remarks())
+        text = with_checks(report.text, missing, roster.remarks())
         state: State = "partial" if missing else "done"
         reason = missing[0] if missing else ""
         return Verdict(state, reason, missing, text, report.result)
-    return _without_report(session, dispatcher, outcome, missing)
+    return _without_report(session, roster, outcome, missing)
 
 
 def _without_report(
-    session: Session, dispatcher: Dispatcher, outcome: Outcome, missing: list[str]
+    session: Session, roster: Roster, outcome: Outcome, missing: list[str]
 ) -> Verdict:
     """Return the verdict where the lead handed in nothing."""
-    found, words = dispatcher.findings, clean_text(_words(outcome.text))
+    found, words = roster.findings, clean_text(_words(outcome.text))
     if session.earlier_report:
         why = f"what was missing is missing still: {outcome.reason}"
         return Verdict("partial", why, [why, *missing], session.earlier_report)
     if outcome.kind == "unvalidated" and words:
         why = f"the report was not handed in and is unvalidated: {outcome.reason}"
         missing = [why, *missing]
-        text = with_checks(words, missing, dispatcher.remarks())
+        text = with_checks(words, missing, roster.remarks())
         return Verdict("partial", why, missing, text)
     quota = outcome.reason.startswith("quota_exhausted")
     if outcome.kind == "limit" or quota or found:
@@ -104,7 +104,7 @@ def _without_report(
         missing = [why, *missing]
         objective = session.question or session.prepared.task.objective
         text = mechanical_report(objective, found, outcome.reason, last_words=words)
-        text = with_checks(text, missing, dispatcher.remarks())
+        text = with_checks(text, missing, roster.remarks())
         return Verdict("partial", why, missing, text)
     return Verdict("failed", outcome.reason or "the lead said nothing", missing)
 

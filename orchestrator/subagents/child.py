@@ -38,7 +38,7 @@ from orchestrator.tools.handin import SubmitFindings
 from orchestrator.tools.notes import UpdateNotes
 from orchestrator.tools.registry import Registry
 
-__all__ = ["Child", "broken_off", "run_child"]
+__all__ = ["Child", "broken_off", "run_child", "write_findings"]
 
 MAX_FAULT_CHARS = 1000
 MAX_TRACE_CHARS = 20_000
@@ -240,7 +240,7 @@ async def _deliver(
         notes=notes,
         traceback=trace,
     )
-    _write_findings(crew, child, ended, findings)
+    write_findings(crew, child, ended)
     crew.services.log.append(ended, agent=child.id)
     return ended
 
@@ -272,9 +272,13 @@ def _record(findings: Findings, unsupported: Sequence[int]) -> dict[str, Any]:
     return record
 
 
-def _write_findings(
-    crew: Crew, child: Child, ended: SubagentEnded, findings: Findings
-) -> None:
+def write_findings(crew: Crew, child: Child, ended: SubagentEnded) -> None:
+    """Write the files of what a subagent delivered.
+
+    Raises:
+        StoreError: the disk refuses.
+    """
+    findings = Findings.model_validate(ended.findings)
     unsupported = ended.unsupported_items
     record = _record(findings, unsupported)
     record |= {"outcome": ended.outcome, "reason": ended.reason, "notes": ended.notes}

@@ -24,14 +24,26 @@ from orchestrator.api import Orchestrator
 from orchestrator.errors import SpecError
 from orchestrator.messages import text_of
 from orchestrator.models.base import ModelRequest
+from orchestrator.store.control import STOP, Request, send
 from orchestrator.store.layout import RunFolder
+from orchestrator.store.lock import holder
 from orchestrator.store.transcript import rebuild
-from orchestrator.testing import FakeClock, Script, ScriptedModel, Step, call, fail, say
+from orchestrator.testing import (
+    FakeClock,
+    Script,
+    ScriptedModel,
+    Step,
+    call,
+    fail,
+    hang,
+    say,
+)
 
 FILES = {"refunds.md": "A refund takes 14 days.\nWithout a receipt it takes 30 days.\n"}
 READ = call("read_file", path="refunds.md")
 FIRST = finish("With a receipt: 14 days [refunds.md:1].")
 SECOND = finish("Without one: 30 days [refunds.md:2].")
+PAGES = ("findings.json", "findings.md")
 QUESTION = "How long does it take without a receipt?"
 
 
@@ -351,3 +363,35 @@ async def test_a_limit_raised_once_stays_raised(bench: RunBench) -> None:
     [again] = third.events("run.resumed")[1:]
     assert again.data["limits"] == {}
     assert RunFolder(first.folder).report.read_text() == third.result.report
+
+
+async def test_what_a_person_stopped_is_not_sent_out_again(bench: RunBench) -> None:
+    def stopped(_request: ModelRequest) -> Step:
+        [run] = bench.runs.glob("2*")
+        by = holder(run / "lock")
+        assert by is not None
+        send(run / "control", Request(STOP, by, "a1"))
+        return hang()
+
+    async with Orchestrator(
+        runs_dir=bench.runs,
+        model=played([delegate(brief("With")), READ, FIRST], {"With": stopped}),
+    ) as here:
+        first = await here.run(bench.task())
+        assert first.state == "partial"
+
+        with pytest.raises(SpecError, match=r"stopped by a person.*orchestrate ask"):
+            await here.resume(first.id)
+
+
+async def test_findings_whose_files_are_gone_are_written_again(
+    bench: RunBench,
+) -> None:
+    first = await partial(bench)
+    pages = {name: first.text(f"agents/a1/{name}") for name in PAGES}
+    for name in PAGES:
+        (first.folder / "agents" / "a1" / name).unlink()
+
+    second = await resumed(bench, first.folder, script())
+
+    assert {name: second.text(f"agents/a1/{name}") for name in PAGES} == pages

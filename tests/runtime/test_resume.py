@@ -258,7 +258,9 @@ async def test_a_run_that_died_before_its_inputs_were_written_spent_nothing(
     run.mkdir()
     (run / "events.jsonl").write_bytes(b"")
 
-    with pytest.raises(SpecError, match="died before it had begun.* nothing was spent"):
+    with pytest.raises(
+        SpecError, match=r"died before it had begun.* nothing was spent"
+    ):
         reopen(RunFolder(run), host_of(run))
     with pytest.raises(UnknownRun):
         find_run(tmp_path, "nothing")

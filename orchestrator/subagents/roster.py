@@ -1,0 +1,205 @@
+"""Who was sent out, and what became of it: records only, nothing at work here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from orchestrator.agent.rebuild import Left
+from orchestrator.brief import Brief
+from orchestrator.events import (
+    BriefRefused,
+    ControlReceived,
+    Event,
+    SubagentAccepted,
+    SubagentEnded,
+    parse,
+)
+from orchestrator.findings import Findings
+from orchestrator.subagents.brake import BY_A_PERSON
+from orchestrator.subagents.child import Child
+from orchestrator.subagents.place import Place, makes_up_for
+from orchestrator.subagents.render import Refused
+
+__all__ = ["USED_UP", "Roster"]
+
+USED_UP = "subagents of this run are used up"
+MAX_REASON_CHARS = 300
+MAX_TITLES = 5
+
+
+class Roster:
+    """The subagents of one parent, in order of acceptance, and the refused briefs."""
+
+    def __init__(self, *, highest: int = 0) -> None:
+        """Make an empty one.
+
+        Args:
+            highest: number of the newest subagent that anything is known of.
+        """
+        self._places: dict[tuple[str, int], Place] = {}
+        self._highest = highest
+        self._without_room: list[str] = []
+        self._refusal = ""
+        self._refused: dict[tuple[str, int], Refused] = {}
+        self._lost: list[SubagentEnded] = []
+
+    @classmethod
+    def of(
+        cls,
+        past: Iterable[Event],
+        left: Callable[[str], Left],
+        *,
+        parent: str,
+        highest: int,
+    ) -> Roster:
+        """Return the roster that earlier processes left.
+
+        Args:
+            past: how subagents were accepted, ended and refused.
+            left: agent that has not ended → where it was left.
+            parent: who sent them.
+            highest: as for an empty one.
+        """
+        roster = cls(highest=highest)
+        events = list(past)
+        over = {
+            event.data["id"] for event in events if event.kind == SubagentEnded.KIND
+        }
+        for event in events:
+            if event.kind == SubagentAccepted.KIND:
+                accepted = parse(event, SubagentAccepted)
+                at = Left() if accepted.id in over else left(accepted.id)
+                child = _child(accepted, at, parent)
+                roster.take_in(child, accepted.call, accepted.index)
+            elif event.kind == SubagentEnded.KIND:
+                roster._end(parse(event, SubagentEnded))
+            elif event.kind == BriefRefused.KIND:
+                roster.note_refused(parse(event, BriefRefused))
+            elif event.kind == ControlReceived.KIND and event.data["to"]:
+                place = roster.at_work.get(event.data["to"])
+                if place is not None:
+                    place.child.brake.pull(BY_A_PERSON)
+        return roster
+
+    @property
+    def places(self) -> list[Place]:
+        """Return all accepted briefs, in order of acceptance."""
+        return list(self._places.values())
+
+    @property
+    def at_work(self) -> dict[str, Place]:
+        """Return agent id → place of those that have not ended, waiting ones too."""
+        return {place.id: place for place in self.places if place.ended is None}
+
+    @property
+    def findings(self) -> dict[str, Findings]:
+        """Return agent id → findings as delivered, of all that are finished."""
+        lost = {each.id: Findings.model_validate(each.findings) for each in self._lost}
+        found = {place.id: found for place in self.places if (found := place.findings)}
+        return lost | found
+
+    @property
+    def unsupported(self) -> dict[str, list[int]]:
+        """Return agent id → numbers of its items without found evidence, from 1."""
+        return {
+            ended.id: list(ended.unsupported_items)
+            for ended in [*self._lost, *(place.ended for place in self.places)]
+            if ended and ended.unsupported_items
+        }
+
+    def of_call(self, call: str) -> list[Place]:
+        """Return the accepted briefs of one `delegate` call."""
+        return [place for place in self.places if place.call == call]
+
+    def refused_of_call(self, call: str) -> list[Refused]:
+        """Return the refused briefs of one `delegate` call."""
+        return [each for (of, _), each in self._refused.items() if of == call]
+
+    def holds(self, call: str, index: int) -> bool:
+        """Return whether a brief of a call was accepted."""
+        return (call, index) in self._places
+
+    def next_id(self) -> str:
+        """Return the id of the next subagent; it is not given out again."""
+        self._highest += 1
+        return f"a{self._highest}"
+
+    def take_in(self, child: Child, call: str, index: int) -> None:
+        """Add an accepted brief.
+
+        Args:
+            child: who works on it.
+            call: id of the `delegate` call.
+            index: its place in that call, from 0.
+        """
+        after = frozenset(place.id for place in self.places if place.ended)
+        self._places[call, index] = Place(child, call, index, after)
+
+    def note_refused(self, refused: BriefRefused) -> Refused:
+        """Remember a brief that was refused, and return it as its parent is told."""
+        self._refusal = " ".join(" ".join(refused.problems).split())[:MAX_REASON_CHARS]
+        known = Refused(refused.index, refused.title, refused.problems)
+        self._refused[refused.call, refused.index] = known
+        title = " ".join(refused.title.split())
+        no_room = any(problem.endswith(USED_UP) for problem in refused.problems)
+        if no_room and title not in self._without_room:
+            self._without_room.append(title)
+        return known
+
+    def missing(self, *, has_explored: bool) -> list[str]:
+        """Return what was asked for and did not come, a line each.
+
+        A failed subagent is left out where a later one, sent after it had failed,
+        answered the same title; so is a brief that there was no room for at first.
+
+        Args:
+            has_explored: the parent has read something by itself.
+        """
+        places = self.places
+        lines = [
+            f"subagent {place.id} ({place.title}) {place.problem}"
+            for place in places
+            if place.problem and not any(makes_up_for(each, place) for each in places)
+        ]
+        answered = {place.title.casefold() for place in places if not place.problem}
+        titles = [
+            each for each in self._without_room if each.casefold() not in answered
+        ]
+        if self._refusal and not places and not has_explored:
+            lines.append(
+                f"nothing was explored, every brief was refused: {self._refusal}"
+            )
+        if titles:
+            shown = ", ".join(titles[:MAX_TITLES])
+            more = len(titles) - MAX_TITLES
+            shown += f" and {more} more" if more > 0 else ""
+            briefs = "1 brief" if len(titles) == 1 else f"{len(titles)} briefs"
+            lines.append(f"{briefs} found no subagent, all {USED_UP}: {shown}")
+        return lines
+
+    def remarks(self) -> list[str]:
+        """Return what a reader of the report should know besides, a line each."""
+        return [
+            "Unsupported, the quoted evidence was not found in its source: "
+            + ", ".join(f"[{agent}#{number}]" for number in numbers)
+            for agent, numbers in self.unsupported.items()
+        ]
+
+    def _end(self, ended: SubagentEnded) -> None:
+        """Take over an end; one whose brief is lost counts for its findings only."""
+        for place in self.places:
+            if place.id == ended.id:
+                place.ended = ended
+                return
+        self._lost.append(ended)
+
+
+def _child(accepted: SubagentAccepted, left: Left, parent: str) -> Child:
+    return Child(
+        accepted.id,
+        Brief.model_validate(accepted.brief),
+        parent,
+        left.resumed,
+        left.headless,
+        tuple(Findings.model_validate(each) for each in left.returned),
+    )
