@@ -27,6 +27,7 @@ from orchestrator.spec.context_files import ContextFile
 from orchestrator.spec.loader import load_task
 from orchestrator.spec.task import ModelChoice
 from orchestrator.store.artifacts import Artifacts
+from orchestrator.store.disk import remove_halves
 from orchestrator.store.eventlog import EventLog
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.lock import RunLock
@@ -195,6 +196,8 @@ async def resume_run(past: Past, host: Host, live: Live | None = None) -> RunRes
     live = live or Live()
     folder = past.folder
     with RunLock(folder.lock):
+        for each in (folder.path, folder.artifacts, *folder.agents.glob("*")):
+            remove_halves(each)
         log = _open_log(folder, host)
         try:
             if log.seq != past.history.last_seq:  # another process was at work

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +14,7 @@ from orchestrator.errors import StoreError
 __all__ = [
     "put_in_place",
     "reason",
+    "remove_halves",
     "store_error",
     "sync_folder",
     "write_atomic",
@@ -20,6 +22,7 @@ __all__ = [
     "write_derived",
 ]
 
+_HALF = re.compile(r"\..+\.[0-9a-f]{12}\.tmp", re.DOTALL)
 _REASONS = {
     errno.ENOSPC: "the disk is full; free some space",
     errno.EDQUOT: "the disk quota is used up; free some space",
@@ -100,6 +103,17 @@ def put_in_place(beside: Path, path: Path) -> None:
     except OSError:
         beside.unlink(missing_ok=True)
         raise
+
+
+def remove_halves(folder: Path) -> None:
+    """Remove what a killed process left of files that it was writing in `folder`.
+
+    Nobody else may be writing there. What cannot be removed stays.
+    """
+    with suppress(OSError):
+        for path in folder.iterdir():
+            if _HALF.fullmatch(path.name):
+                path.unlink(missing_ok=True)
 
 
 def write_atomic(path: Path, data: bytes) -> None:

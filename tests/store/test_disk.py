@@ -7,7 +7,13 @@ import pytest
 from store_parts import full_disk
 
 from orchestrator.errors import StoreError
-from orchestrator.store.disk import reason, write_atomic, write_derived
+from orchestrator.store.disk import (
+    reason,
+    remove_halves,
+    write_atomic,
+    write_beside,
+    write_derived,
+)
 
 
 @pytest.mark.parametrize(
@@ -98,3 +104,18 @@ def test_a_file_where_a_folder_is_to_be_made_is_told(tmp_path: Path) -> None:
 
     with pytest.raises(StoreError, match="a file is where a folder is needed"):
         write_derived(tmp_path / "agents" / "a1" / "x", b"x", within=tmp_path)
+
+
+def test_what_a_killed_process_left_half_written_goes_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    half = write_beside(tmp_path / "run.json", b"{")
+    others = {"run.json", "notes.tmp", ".hidden.tmp", ".run.json.swp"}
+    for name in others:
+        (tmp_path / name).write_text("kept")
+
+    remove_halves(tmp_path)
+    remove_halves(tmp_path / "gone")
+
+    assert not half.exists()
+    assert {path.name for path in tmp_path.iterdir()} == others
