@@ -191,16 +191,14 @@ class Agent:
             problem = problems.get(call["id"], "")
             if only and call["name"] != only:
                 problem = problem or ONLY_HAND_IN.format(tool=only)
-            known = self.state.known.get(call["id"], "")
-            is_on_record = call["id"] in self.state.on_record
             specs.append(
                 CallSpec(
                     call["id"],
                     call["name"],
                     call["input"],
-                    problem,
-                    known,
-                    is_on_record,
+                    problem=problem,
+                    known=self.state.known.get(call["id"], ""),
+                    is_on_record=call["id"] in self.state.on_record,
                 )
             )
         self._hold_back(calls)

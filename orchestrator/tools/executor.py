@@ -91,12 +91,12 @@ class CallResult:
 
 
 @dataclass(frozen=True, slots=True)
-class _Refused:
-    """A call that does not run, and why."""
+class _NotRun:
+    """A call that does not run, and what answers it."""
 
     spec: CallSpec
     context: ToolContext
-    why: str
+    text: str
     is_error: bool = True
 
 
@@ -175,30 +175,30 @@ class Executor:
             if each.spec.name not in TERMINAL:
                 continue
             is_late = any(result.ends for result in done.values())
-            late = _Refused(each.spec, each.context, _HANDED_IN)
+            late = _NotRun(each.spec, each.context, _HANDED_IN)
             await self._run_together([late if is_late else each], done, reply)
         return [done[spec.call] for spec in calls]
 
     def _prepare(
         self, spec: CallSpec, context: ToolContext, allowed: Collection[str]
-    ) -> _Job | _Refused:
+    ) -> _Job | _NotRun:
         if spec.known:
-            return _Refused(spec, context, spec.known, is_error=False)
+            return _NotRun(spec, context, spec.known, is_error=False)
         if spec.problem:
-            return _Refused(spec, context, spec.problem)
+            return _NotRun(spec, context, spec.problem)
         tool = self.registry.get(spec.name)
         if tool is None:
-            return _Refused(spec, context, self._unknown(spec.name, allowed))
+            return _NotRun(spec, context, self._unknown(spec.name, allowed))
         if spec.name not in allowed:
             why = (
                 f"`{spec.name}` exists but is not allowed here. "
                 f"Allowed: {listed(sorted(allowed))}."
             )
-            return _Refused(spec, context, why)
+            return _NotRun(spec, context, why)
         try:
             args = parse_arguments(spec.name, tool.Args, spec.input)
         except ToolError as error:
-            return _Refused(spec, context, str(error))
+            return _NotRun(spec, context, str(error))
         return _Job(spec, context, tool, args)
 
     def _unknown(self, name: str, allowed: Collection[str]) -> str:
@@ -211,16 +211,16 @@ class Executor:
 
     async def _run_together(
         self,
-        todo: Sequence[_Job | _Refused],
+        todo: Sequence[_Job | _NotRun],
         done: dict[str, CallResult],
         reply: int,
     ) -> None:
         """Run calls side by side and add their results to `done`, by call id."""
         jobs: list[tuple[_Job, int]] = []
         for each in todo:
-            if isinstance(each, _Refused):
-                refused = ToolOutput(each.why, is_error=each.is_error)
-                done[each.spec.call] = self._conclude(each, refused, reply)
+            if isinstance(each, _NotRun):
+                answer = ToolOutput(each.text, is_error=each.is_error)
+                done[each.spec.call] = self._conclude(each, answer, reply)
             else:
                 jobs.append((each, self._announce(each, reply)))
         if not jobs:
@@ -341,7 +341,7 @@ class Executor:
 
     def _conclude(
         self,
-        job: _Job | _Refused,
+        job: _Job | _NotRun,
         outcome: _Outcome,
         cause: int,
         seconds: float = 0.0,
@@ -365,13 +365,13 @@ class Executor:
         if not job.spec.is_on_record:
             self._log.append(ended, agent=job.context.agent, cause=cause)
         return CallResult(
-            job.spec.call,
-            name,
-            outcome.content,
-            outcome.is_error,
-            outcome.ends,
-            outcome.value,
-            outcome.tokens,
+            call=job.spec.call,
+            name=name,
+            content=outcome.content,
+            is_error=outcome.is_error,
+            ends=outcome.ends,
+            value=outcome.value,
+            tokens=outcome.tokens,
         )
 
 
