@@ -32,8 +32,8 @@ from orchestrator.messages import without_thinking
 __all__ = ["Witnesses", "is_headless", "times_sent_back"]
 
 WHY = "records before it are lost, and it is bound to them"
-_NEAR = 4
-"""How many of the newest messages may have ended the request before."""
+_NEAR = 8
+"""So many of the newest messages are tried as the end of the request before."""
 _WORK = frozenset(
     kind.KIND
     for kind in (
@@ -123,7 +123,7 @@ class Witnesses:
         if self.proven or not self._from or request.seq < self._from:
             return
         last = len(state.transcript) - 1
-        near = range(last, max(last - 2 * _NEAR, -1), -1)
+        near = range(last, max(last - _NEAR, -1), -1)
         for previous_end in dict.fromkeys([*ends, None, *near]):
             view = make_view(
                 self.head,
