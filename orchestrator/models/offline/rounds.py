@@ -58,7 +58,7 @@ class Sent:
 
     @property
     def found_no_room(self) -> bool:
-        """Whether it was refused since all subagents were used up."""
+        """Return whether it was refused since all subagents were used up."""
         return any(_USED_UP.search(text.rstrip(".")) for text in self.refused)
 
     def asks_the_same(self, other: Sent) -> bool:
