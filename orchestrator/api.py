@@ -31,7 +31,7 @@ from orchestrator.models.base import Model
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.prepare import Prepared, prepare
 from orchestrator.runtime.result import RunResult
-from orchestrator.runtime.resume import reopen, resume_run
+from orchestrator.runtime.resume import read_past, resume_run
 from orchestrator.runtime.run import Live, start
 from orchestrator.spec.loader import load_task, resolve_task
 from orchestrator.spec.task import Task
@@ -194,7 +194,7 @@ class Orchestrator:
         }
         # It may have a long log.
         past = await anyio.to_thread.run_sync(
-            partial(reopen, folder, self._host, overrides, question=question)
+            partial(read_past, folder, self._host, overrides, question=question)
         )
         with self._working(on_event) as live:
             return await resume_run(past, self._host, live)

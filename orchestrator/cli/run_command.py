@@ -178,12 +178,12 @@ def _go_on(
     """Go on with a run of an earlier process, perhaps with a question."""
     from orchestrator.inspection.reading import load_run  # noqa: PLC0415
     from orchestrator.runtime.host import Host  # noqa: PLC0415 - loads pydantic
-    from orchestrator.runtime.resume import reopen, resume_run  # noqa: PLC0415
+    from orchestrator.runtime.resume import read_past, resume_run  # noqa: PLC0415
     from orchestrator.store.layout import find_run  # noqa: PLC0415
 
     host = Host.of_process(runs_dir=runs_dir)
     folder, overrides = find_run(runs_dir, run_name), overrides_of(settings)
-    past = reopen(folder, host, overrides, question=question)
+    past = read_past(folder, host, overrides, question=question)
     if mode != "quiet":
         for notice in (*past.prepared.notices, *past.notices):
             _say(notice)

@@ -34,7 +34,7 @@ from orchestrator.store.lock import RunLock
 from orchestrator.subagents.dispatch import Dispatcher
 from orchestrator.subagents.roster import Roster
 
-__all__ = ["reopen", "resume_run"]
+__all__ = ["read_past", "resume_run"]
 
 FINISHED = ("done", "failed", "partial")
 MAX_DAMAGE = 5
@@ -42,7 +42,7 @@ MAX_DAMAGE = 5
 logger = structlog.get_logger(__name__)
 
 
-def reopen(
+def read_past(
     folder: RunFolder,
     host: Host,
     overrides: Mapping[str, str] | None = None,
@@ -82,15 +82,15 @@ def reopen(
         check_partial(folder, events, prepared)
     notices = (*_damage(history), *_gone(history, folder), *changed_inputs(folder))
     return Past(
-        folder,
-        prepared,
-        begun,
-        history,
-        events,
-        overrides or {},
-        state,
-        question,
-        notices,
+        folder=folder,
+        prepared=prepared,
+        started=begun,
+        history=history,
+        events=events,
+        overrides=overrides or {},
+        state=state,
+        question=question,
+        notices=notices,
     )
 
 
@@ -201,7 +201,7 @@ async def resume_run(past: Past, host: Host, live: Live | None = None) -> RunRes
         log = _open_log(folder, host)
         try:
             if log.seq != past.history.last_seq:  # another process was at work
-                past = reopen(folder, host, past.overrides, question=past.question)
+                past = read_past(folder, host, past.overrides, question=past.question)
             salt = secrets.token_bytes(16)
             if past.started is not None:
                 salt = bytes.fromhex(past.started.salt)

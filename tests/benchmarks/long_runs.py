@@ -22,7 +22,7 @@ from orchestrator.models.base import ModelRequest
 from orchestrator.models.pricing import price_of
 from orchestrator.runtime.history import Snapshots, read_history
 from orchestrator.runtime.host import Host
-from orchestrator.runtime.resume import reopen, resume_run
+from orchestrator.runtime.resume import read_past, resume_run
 from orchestrator.runtime.run import Live
 from orchestrator.store.layout import RunFolder
 from orchestrator.testing import ScriptedModel, Step, hang
@@ -93,7 +93,7 @@ async def to_first_request(run: RunFolder, log: bytes) -> Cost:
 
     host = Host.of_process(runs_dir=run.path.parent, model=ScriptedModel(script))
     watch = Watch()
-    await resume_run(reopen(run, host), host, live)
+    await resume_run(read_past(run, host), host, live)
     run.events.write_bytes(log)
     return costs[0]
 

@@ -20,7 +20,7 @@ from orchestrator.api import Orchestrator
 from orchestrator.events import Event, TextAdded
 from orchestrator.ids import sha256
 from orchestrator.runtime.host import Host
-from orchestrator.runtime.resume import reopen
+from orchestrator.runtime.resume import read_past
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.eventlog import EventLog
 from orchestrator.store.layout import RunFolder
@@ -293,7 +293,7 @@ async def test_a_block_of_nul_bytes_inside_costs_no_work_and_is_told(
         runs_dir=run.parent, model=ScriptedModel([]), clock=FakeClock()
     )
 
-    past = reopen(RunFolder(run), host)
+    past = read_past(RunFolder(run), host)
     ended = await resumed(run)
 
     assert any("512 NUL bytes" in notice for notice in past.notices)

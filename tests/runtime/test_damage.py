@@ -23,7 +23,7 @@ from orchestrator.messages import Message, text_of, tool_calls
 from orchestrator.models.base import ModelRequest
 from orchestrator.models.shape import shape_problem
 from orchestrator.runtime.host import Host
-from orchestrator.runtime.resume import reopen
+from orchestrator.runtime.resume import read_past
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.reading import DAMAGED, read_events
@@ -251,7 +251,7 @@ def test_records_that_are_gone_without_a_trace_are_told(
         runs_dir=case.run.parent, model=ScriptedModel([]), clock=FakeClock()
     )
 
-    notices = reopen(RunFolder(case.run), host).notices
+    notices = read_past(RunFolder(case.run), host).notices
 
     assert notices == (
         "the log is damaged, line 5: records before it are missing; the rest of it is "

@@ -18,7 +18,7 @@ from orchestrator.api import Orchestrator
 from orchestrator.cli.main import main
 from orchestrator.errors import SpecError
 from orchestrator.runtime.host import Host
-from orchestrator.runtime.resume import reopen
+from orchestrator.runtime.resume import read_past
 from orchestrator.store.layout import RunFolder
 from orchestrator.testing import FakeClock, ScriptedModel, Step, call, fail
 
@@ -156,7 +156,7 @@ def past_of(run: Path) -> tuple[str, ...]:
     host = Host.of_process(
         runs_dir=run.parent, model=ScriptedModel([]), clock=FakeClock()
     )
-    return reopen(RunFolder(run), host).notices
+    return read_past(RunFolder(run), host).notices
 
 
 async def go_on(run: Path) -> Ended:

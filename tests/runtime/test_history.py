@@ -35,7 +35,7 @@ from orchestrator.models.base import ModelRequest
 from orchestrator.runtime.history import History, Snapshots, read_history
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.prepare import prepare
-from orchestrator.runtime.resume import reopen, resume_run
+from orchestrator.runtime.resume import read_past, resume_run
 from orchestrator.runtime.run import Live, work
 from orchestrator.runtime.session import open_session, started
 from orchestrator.store.artifacts import Artifacts
@@ -304,7 +304,7 @@ async def test_the_past_of_a_run_is_not_changed_by_what_it_does_next(
     host = Host.of_process(
         runs_dir=run.path.parent, model=ScriptedModel(policy), clock=FakeClock()
     )
-    past = reopen(run, host)
+    past = read_past(run, host)
     before = copy.deepcopy(past.history)
 
     result = await resume_run(past, host)

@@ -26,7 +26,7 @@ from orchestrator.events import Event
 from orchestrator.messages import text_of
 from orchestrator.models.base import ModelRequest
 from orchestrator.runtime.host import Host
-from orchestrator.runtime.resume import reopen, resume_run
+from orchestrator.runtime.resume import read_past, resume_run
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.layout import RunFolder, find_run
 from orchestrator.store.lock import RunLock
@@ -223,7 +223,7 @@ async def test_only_limits_change_on_resume(finished: Path, tmp_path: Path) -> N
     run = cut(finished, tmp_path, lines=20)
 
     with pytest.raises(SpecError, match="`objective` cannot change any more"):
-        reopen(RunFolder(run), host_of(run), {"objective": "x"})
+        read_past(RunFolder(run), host_of(run), {"objective": "x"})
 
 
 async def test_a_run_in_use_is_left_alone(finished: Path, tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ async def test_what_another_process_did_meanwhile_is_not_done_again(
     run = cut(finished, tmp_path, lines=20)
     model = ScriptedModel([])
     host = host_of(run, model)
-    past = reopen(RunFolder(run), host)
+    past = read_past(RunFolder(run), host)
     await resumed(run)
 
     with pytest.raises(SpecError, match="is done; only a run"):
@@ -261,7 +261,7 @@ async def test_a_run_that_died_before_its_inputs_were_written_spent_nothing(
     with pytest.raises(
         SpecError, match=r"died before it had begun.* nothing was spent"
     ):
-        reopen(RunFolder(run), host_of(run))
+        read_past(RunFolder(run), host_of(run))
     with pytest.raises(UnknownRun):
         find_run(tmp_path, "nothing")
 

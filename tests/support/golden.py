@@ -19,7 +19,7 @@ from orchestrator.models.base import ModelRequest
 from orchestrator.models.retry import Retrying
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.prepare import prepare
-from orchestrator.runtime.resume import reopen, resume_run
+from orchestrator.runtime.resume import read_past, resume_run
 from orchestrator.runtime.run import Live, start
 from orchestrator.spec.task import Task
 from orchestrator.store.layout import RunFolder
@@ -195,7 +195,7 @@ async def _play(home: Path) -> None:
     [run] = (home / "runs").glob("2*")
     host = _host(home, policy, clock)
     await clock.advance(3600)
-    await resume_run(reopen(RunFolder(run), host), host)
+    await resume_run(read_past(RunFolder(run), host), host)
     _die(run / "events.jsonl")
 
 
