@@ -10,10 +10,10 @@ from orchestrator.agent.build import Services, new_state
 from orchestrator.agent.damage import Witnesses, is_headless, times_sent_back
 from orchestrator.agent.loop import call_problems, output_ceiling
 from orchestrator.agent.notes import NOTED
-from orchestrator.agent.past import spent_in
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
 from orchestrator.agent.stops import judge
+from orchestrator.agent.usage import spent_in
 from orchestrator.errors import LimitReached
 from orchestrator.events import (
     AgentEnded,

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from orchestrator.agent.past import Spent, Worked
+from orchestrator.agent.usage import Spent, Worked
 from orchestrator.errors import StoreError
 from orchestrator.events import (
     AgentStarted,

@@ -10,8 +10,8 @@ import pytest
 from agent_bench import PRICE, AgentBench, Echo, Write, last_user, results_in
 
 from orchestrator.agent.budget import Amount
-from orchestrator.agent.past import Worked, spent_in
 from orchestrator.agent.rebuild import leave, rebuild
+from orchestrator.agent.usage import Worked, spent_in
 from orchestrator.events import Event
 from orchestrator.messages import Block, text_block, text_of
 from orchestrator.models.base import ModelRequest, Usage

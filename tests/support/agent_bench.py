@@ -13,9 +13,9 @@ from pydantic import BaseModel
 from orchestrator.agent.budget import Budget
 from orchestrator.agent.build import Services, build_agent
 from orchestrator.agent.loop import NO_HOOKS, Agent, Hooks
-from orchestrator.agent.past import Worked
 from orchestrator.agent.rebuild import Resumed, rebuild
 from orchestrator.agent.spec import AgentSpec, Outcome
+from orchestrator.agent.usage import Worked
 from orchestrator.clock import Clock
 from orchestrator.context.clipping import clip_text
 from orchestrator.context.tokens import estimate
