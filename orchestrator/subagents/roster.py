@@ -38,8 +38,6 @@ class Roster:
         """
         self._places: dict[tuple[str, int], Place] = {}
         self._highest = highest
-        self._without_room: list[str] = []
-        self._refusal = ""
         self._refused: dict[tuple[str, int], Refused] = {}
         self._lost: list[SubagentEnded] = []
 
@@ -137,13 +135,8 @@ class Roster:
 
     def note_refused(self, refused: BriefRefused) -> Refused:
         """Remember a brief that was refused, and return it as its parent is told."""
-        self._refusal = " ".join(" ".join(refused.problems).split())[:MAX_REASON_CHARS]
         known = Refused(refused.index, refused.title, refused.problems)
         self._refused[refused.call, refused.index] = known
-        title = " ".join(refused.title.split())
-        no_room = any(problem.endswith(USED_UP) for problem in refused.problems)
-        if no_room and title not in self._without_room:
-            self._without_room.append(title)
         return known
 
     def missing(self, *, has_explored: bool) -> list[str]:
@@ -161,14 +154,11 @@ class Roster:
             for place in places
             if place.problem and not any(makes_up_for(each, place) for each in places)
         ]
-        answered = {place.title.casefold() for place in places if not place.problem}
-        titles = [
-            each for each in self._without_room if each.casefold() not in answered
-        ]
-        if self._refusal and not places and not has_explored:
-            lines.append(
-                f"nothing was explored, every brief was refused: {self._refusal}"
-            )
+        if self._refused and not places and not has_explored:
+            *_, newest = self._refused.values()
+            why = _on_one_line(" ".join(newest.problems))[:MAX_REASON_CHARS]
+            lines.append(f"nothing was explored, every brief was refused: {why}")
+        titles = self._without_room()
         if titles:
             shown = ", ".join(titles[:MAX_TITLES])
             more = len(titles) - MAX_TITLES
@@ -176,6 +166,20 @@ class Roster:
             briefs = "1 brief" if len(titles) == 1 else f"{len(titles)} briefs"
             lines.append(f"{briefs} found no subagent, all {USED_UP}: {shown}")
         return lines
+
+    def _without_room(self) -> list[str]:
+        """Return the titles that there was no subagent for and that got no answer."""
+        answered = {
+            place.title.casefold() for place in self.places if not place.problem
+        }
+        titles = [
+            _on_one_line(each.title)
+            for each in self._refused.values()
+            if any(problem.endswith(USED_UP) for problem in each.problems)
+        ]
+        return [
+            title for title in dict.fromkeys(titles) if title.casefold() not in answered
+        ]
 
     def remarks(self) -> list[str]:
         """Return what a reader of the report should know besides, a line each."""
@@ -194,12 +198,16 @@ class Roster:
         self._lost.append(ended)
 
 
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
 def _child(accepted: SubagentAccepted, left: Left, parent: str) -> Child:
     return Child(
-        accepted.id,
-        Brief.model_validate(accepted.brief),
-        parent,
-        left.resumed,
-        left.headless,
-        tuple(Findings.model_validate(each) for each in left.returned),
+        id=accepted.id,
+        brief=Brief.model_validate(accepted.brief),
+        parent=parent,
+        resumed=left.resumed,
+        headless=left.headless,
+        returned=tuple(Findings.model_validate(each) for each in left.returned),
     )
