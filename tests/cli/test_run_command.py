@@ -37,17 +37,12 @@ FINISH = tool_use("toolu_2", "finish", report=REPORT)
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder with a task and its papers, and no credentials."""
-    for name in list(os.environ):
-        if name.startswith(("ANTHROPIC_", "ORCHESTRATE_")):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "papers").mkdir()
-    (tmp_path / "papers" / "refunds.md").write_text(PAPER)
-    (tmp_path / "task.yaml").write_text(TASK)
-    return tmp_path
+def here(bare: Path) -> Path:
+    """A folder with a task and its papers, and no credentials."""
+    (bare / "papers").mkdir()
+    (bare / "papers" / "refunds.md").write_text(PAPER)
+    (bare / "task.yaml").write_text(TASK)
+    return bare
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 from collections import Counter
@@ -211,16 +210,6 @@ async def test_a_result_whose_text_is_gone_is_told_and_costs_the_thinking(
     assert "`tool.ended`" in told[0]["lost"]
     assert LOST in text_of(ended.requests[0].messages[2]["content"])
     assert ended.result.state == "done"
-
-
-@pytest.fixture
-def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A process without credentials."""
-    for name in list(os.environ):
-        if name.startswith(("ANTHROPIC_", "ORCHESTRATE_")):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.usefixtures("bare")

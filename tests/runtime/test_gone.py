@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -247,16 +246,6 @@ async def test_stored_texts_that_are_gone_are_told_and_their_quotes_not_believed
     unconfirmed = "the evidence of this item was not found in its source"
     assert any(unconfirmed in line for line in ended.result.missing)
     assert "*(citation not confirmed)*" in ended.result.report
-
-
-@pytest.fixture
-def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A process without credentials."""
-    for name in list(os.environ):
-        if name.startswith(("ANTHROPIC_", "ORCHESTRATE_")):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.usefixtures("bare")
