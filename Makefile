@@ -9,7 +9,7 @@ PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python;
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& { echo $$python; break; }; done)
 JOBS ?= 2
-# How many moments runs are killed at by `make kill-test`.
+# Moments that `make kill-test` kills runs at, and as many with effects.
 MOMENTS ?= 200
 
 .PHONY: help demo test test-all kill-test bench setup format lint types unit package slow \
@@ -20,7 +20,7 @@ help:
 	@echo 'make demo      run the example with the offline model: no key, no cost'
 	@echo 'make test      every check that is fast enough to run often'
 	@echo 'make test-all  the slow tests as well'
-	@echo 'make kill-test kill runs at $(MOMENTS) moments and go on with each; minutes'
+	@echo 'make kill-test kill 2 × $(MOMENTS) runs at any moment and go on with each; minutes'
 	@echo 'make bench     print what durability costs, and what long runs take; minutes'
 	@echo 'make format    put the code in form'
 	@echo 'make clean     remove .venv, builds and caches; runs stay'
