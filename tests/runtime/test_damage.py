@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from structlog.testing import capture_logs
 from orchestrator.api import Orchestrator
 from orchestrator.cli.main import main
 from orchestrator.events import Event
+from orchestrator.ids import sha256
 from orchestrator.inspection.run import RunView
 from orchestrator.messages import Message, text_of, tool_calls
 from orchestrator.models.base import ModelRequest
@@ -128,6 +130,41 @@ def check(run: Path) -> None:
         assert not problem, (agent, problem)
 
 
+def check_readers(run: Path, ended: Ended) -> None:
+    """Readers are shown of each agent what its requests held, but for lost results."""
+    events = [event for event in events_of(run) if event.kind != DAMAGED]
+    agents = {
+        event.data["sha256"]: event.agent
+        for event in events
+        if event.kind == "model.requested"
+    }
+    newest = {agents[sha256(each.body)]: each for each in ended.requests}
+    for agent, request in newest.items():
+        sent, shown = request.messages, rebuild(events, agent)
+        lost = {
+            block["tool_use_id"]
+            for message in shown
+            for block in message["content"]
+            if block.get("content") == LOST
+        }
+        assert without(lost, sent) == without(lost, shown[: len(sent)]), agent
+
+
+def without(calls: set[str], messages: Iterable[Message]) -> list[Message]:
+    """The messages without the results of some calls."""
+    return [
+        {
+            **message,
+            "content": [
+                block
+                for block in message["content"]
+                if block.get("tool_use_id") not in calls
+            ],
+        }
+        for message in messages
+    ]
+
+
 def is_open(messages: list[Message]) -> bool:
     """Whether calls of the last reply, perhaps of a killed process, still run."""
     if messages[-1]["role"] == "assistant":
@@ -151,6 +188,7 @@ async def survives(finished: Path, to: Path, place: int, way: str, seed: int) ->
     again = case.paid + first.answered - CALLS
     assert again <= COSTS.get(case.lost.kind, STEP), (case.lost.kind, cut, again)
     check(case.run)
+    check_readers(case.run, ended)
 
     lines, second = lines_of(case.run), BoundPolicy()
     later = dice.randrange(min(cut, len(lines) - 2), len(lines) - 1)
