@@ -7,8 +7,10 @@ import re
 import unicodedata
 from datetime import datetime
 
-__all__ = ["REFERENCE", "artifact_id", "run_id", "safe_name", "sha256"]
+__all__ = ["LEAD", "REFERENCE", "artifact_id", "run_id", "safe_name", "sha256"]
 
+LEAD = "lead"
+"""Id of the agent that leads a run; subagents are `a1`, `a2`, …"""
 REFERENCE = re.compile(r"art_[0-9a-f]{12}")
 """The form of what `artifact_id` returns."""
 

@@ -18,6 +18,7 @@ __all__ = [
     "clean_text",
     "clean_texts",
     "encode",
+    "one_line",
     "text_block",
     "text_of",
     "tool_calls",
@@ -42,6 +43,11 @@ def clean_text(text: str) -> str:
     NUL, lone surrogates and control characters go; tabs and line ends stay.
     """
     return _UNCLEAN.sub("\ufffd", text)
+
+
+def one_line(text: str, limit_chars: int | None = None) -> str:
+    """Return `text` without line ends and repeated blanks, cut at a length."""
+    return " ".join(text.split())[:limit_chars]
 
 
 def clean_texts(value: Any) -> Any:  # noqa: ANN401 - JSON

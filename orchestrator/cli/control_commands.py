@@ -11,6 +11,7 @@ import click
 from orchestrator.cli.options import runs_dir_option
 from orchestrator.cli.output import safe
 from orchestrator.errors import OrchestratorError
+from orchestrator.ids import LEAD
 from orchestrator.inspection.agents import AgentView
 from orchestrator.inspection.reading import load_run
 from orchestrator.store.control import STOP, Request, send
@@ -26,7 +27,6 @@ READ_S = 0.5
 """Between two readings of the log, which may be long."""
 STARTING_S = 0.3
 """A process that takes the lock has written its number long before."""
-LEAD = "lead"
 
 
 @click.command()

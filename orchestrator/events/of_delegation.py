@@ -24,6 +24,8 @@ class BriefRefused(Payload):
     index: int
     title: str
     problems: list[str]
+    no_room: bool = False
+    """All subagents of the run were used up; nothing is wrong with the brief."""
 
 
 @dataclass(frozen=True, slots=True)

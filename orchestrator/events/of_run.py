@@ -60,6 +60,8 @@ class RunEnded(Payload):
     """What was asked for and is not there, a line each."""
     seconds: float
     traceback: str = ""
+    stopped: list[str] = field(default_factory=list)
+    """Those of `missing` that a person stopped: a resume leaves them alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ import structlog
 
 from orchestrator.errors import StoreError
 from orchestrator.events import ControlReceived
+from orchestrator.ids import LEAD
 from orchestrator.messages import clean_text
-from orchestrator.runtime.lead import LEAD
 from orchestrator.store.control import STOP, Request, pending, read_request, remove
 from orchestrator.store.eventlog import EventLog
 from orchestrator.store.layout import RunFolder

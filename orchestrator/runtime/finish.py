@@ -9,6 +9,7 @@ from typing import Any
 import jsonschema
 
 from orchestrator.events import ReportSubmitted
+from orchestrator.ids import LEAD
 from orchestrator.runtime.citations import (
     CitationCheck,
     KnownPlaces,
@@ -97,7 +98,7 @@ class Finisher:
             result=result,
         )
         if not self._is_on_record:
-            self._log.append(submitted, agent="lead")
+            self._log.append(submitted, agent=LEAD)
         if back:
             self._returned += 1
             return ToolOutput(_sent_back(check, problems), is_error=True)

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.errors import ToolError
+from orchestrator.ids import LEAD
 from orchestrator.messages import Block, text_block
 from orchestrator.models.fields import request_fields
 from orchestrator.runtime.prepare import Prepared
@@ -19,9 +20,8 @@ from orchestrator.tools.delegate import DelegateArgs
 from orchestrator.tools.executor import CallResult
 from orchestrator.tools.registry import Registry
 
-__all__ = ["LEAD", "OwnReads", "expected_tokens", "lead_limits", "lead_spec"]
+__all__ = ["OwnReads", "expected_tokens", "lead_limits", "lead_spec"]
 
-LEAD = "lead"
 READS = frozenset({"read_file", "grep", "glob", "list_dir"})
 READS_BEFORE_HINT = 5
 FRAME_TOKENS = 200

@@ -25,6 +25,7 @@ from orchestrator.events import (
     SubagentEnded,
     ToolStarted,
 )
+from orchestrator.ids import LEAD
 from orchestrator.runtime.history import History
 from orchestrator.runtime.totals import Totals
 from orchestrator.store.disk import write_derived
@@ -66,7 +67,7 @@ class Progress:
         self._written = float("-inf")
         self._dirty = False
         self._lost = ""
-        self._notes: dict[str, Notes] = {"lead": Notes()}
+        self._notes: dict[str, Notes] = {LEAD: Notes()}
         self._changed: set[str] = set()
         self._rows: dict[str, AgentRow] = {}
         self._begun: set[str] = set()
@@ -88,7 +89,7 @@ class Progress:
 
     def notes_of(self, agent: str) -> Notes:
         """Return the notes of `agent`; the lead's are the run's."""
-        return self._notes.setdefault(agent, Notes(free=agent != "lead"))
+        return self._notes.setdefault(agent, Notes(free=agent != LEAD))
 
     def apply(self, event: Event) -> None:
         """Take in one event, without writing."""
@@ -159,7 +160,7 @@ class Progress:
 
     def _write_files(self) -> None:
         folder, rows = self._folder, list(self._rows.values())
-        text = self._notes["lead"].render(self._header(), rows, self._effects)
+        text = self._notes[LEAD].render(self._header(), rows, self._effects)
         write_derived(folder.progress, text.encode())
         write_derived(folder.run_json, self._run_json())
         for agent in self._changed:
@@ -198,7 +199,7 @@ class Progress:
 
     def _note(self, event: Event) -> None:
         self.notes_of(event.agent).apply(event)
-        if event.agent != "lead":
+        if event.agent != LEAD:
             self._changed.add(event.agent)
 
     def _header(self) -> RunHeader:

@@ -11,14 +11,15 @@ from orchestrator.events import (
     LimitReachedEvent,
     RunEnded,
     RunReopened,
+    parse,
 )
-from orchestrator.runtime.lead import LEAD, lead_limits
+from orchestrator.ids import LEAD
+from orchestrator.runtime.lead import lead_limits
 from orchestrator.runtime.past import Past
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.runtime.session import Session
 from orchestrator.store.disk import store_error
 from orchestrator.store.layout import RunFolder
-from orchestrator.subagents.brake import BY_A_PERSON
 
 __all__ = ["check_partial", "keep_earlier", "reopening"]
 
@@ -90,9 +91,9 @@ def reopening(past: Past, session: Session) -> RunReopened | None:
 
 def _left_to_do(events: Sequence[Event]) -> list[str]:
     """Return what is missing, a line each; what a person stopped is left out."""
-    ended = [event.data for event in events if event.kind == RunEnded.KIND]
-    missing = ended[-1]["missing"] or [ended[-1]["reason"]]
-    return [line for line in missing if not line.endswith(BY_A_PERSON)]
+    ended = [parse(event, RunEnded) for event in events if event.kind == RunEnded.KIND]
+    missing = ended[-1].missing or [ended[-1].reason]
+    return [line for line in missing if line not in ended[-1].stopped]
 
 
 def _limits(session: Session) -> list[str]:

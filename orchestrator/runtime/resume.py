@@ -13,10 +13,10 @@ import structlog
 from orchestrator.agent.rebuild import Again, Left, leave
 from orchestrator.errors import SpecError, StoreError
 from orchestrator.events import Event, RunReopened, RunResumed, RunStarted, parse
+from orchestrator.ids import LEAD
 from orchestrator.runtime.history import History, read_history
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.inputs import changed_inputs
-from orchestrator.runtime.lead import LEAD
 from orchestrator.runtime.past import Past, state_of
 from orchestrator.runtime.prepare import Prepared, prepare
 from orchestrator.runtime.reopening import check_partial, keep_earlier, reopening

@@ -18,7 +18,7 @@ from orchestrator.agent.rebuild import NOT_BEGUN, Left
 from orchestrator.agent.spec import AgentSpec, Outcome
 from orchestrator.errors import OrchestratorError, StoreError
 from orchestrator.events import Event, RunEnded
-from orchestrator.ids import run_id
+from orchestrator.ids import LEAD, run_id
 from orchestrator.messages import Message, encode
 from orchestrator.models.choose import window_tokens
 from orchestrator.runtime.citations import KnownPlaces
@@ -26,7 +26,7 @@ from orchestrator.runtime.control import Control
 from orchestrator.runtime.finish import Finisher
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.inputs import write_inputs
-from orchestrator.runtime.lead import LEAD, OwnReads, expected_tokens, lead_spec
+from orchestrator.runtime.lead import OwnReads, expected_tokens, lead_spec
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.runtime.progress import MIN_INTERVAL_S
 from orchestrator.runtime.result import BUG, EXIT_CODES, RunResult
@@ -276,6 +276,9 @@ async def _conclude(
             exit_code=exit_code,
             reason=verdict.reason,
             missing=verdict.missing,
+            stopped=[
+                line for line in dispatcher.roster.stopped() if line in verdict.missing
+            ],
             seconds=round(seconds, 3),
             traceback=bug,
         ),

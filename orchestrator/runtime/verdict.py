@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import orjson
 
 from orchestrator.agent.spec import Outcome
+from orchestrator.ids import LEAD
 from orchestrator.messages import clean_text
 from orchestrator.runtime.finish import Report
-from orchestrator.runtime.lead import LEAD
 from orchestrator.runtime.report import mechanical_report, with_checks
 from orchestrator.runtime.result import State
 from orchestrator.runtime.session import Session

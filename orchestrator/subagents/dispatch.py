@@ -9,6 +9,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -16,6 +17,7 @@ import anyio.to_thread
 from orchestrator.brief import Brief, lint
 from orchestrator.errors import StoreError
 from orchestrator.events import BriefRefused, SubagentAccepted
+from orchestrator.ids import LEAD
 from orchestrator.models.choose import window_tokens
 from orchestrator.subagents.child import Child, broken_off, run_child, write_findings
 from orchestrator.subagents.crew import Crew
@@ -32,6 +34,13 @@ FAN_OUT_SHARE = 0.25
 """Of the parent's free window: what all findings of one call may take together."""
 
 
+class _Judged(NamedTuple):
+    """What keeps a brief from being accepted, if anything does."""
+
+    problems: list[str]
+    no_room: bool = False
+
+
 class Dispatcher:
     """Accepts briefs and runs their subagents side by side, as many as allowed.
 
@@ -41,7 +50,7 @@ class Dispatcher:
     """
 
     def __init__(
-        self, crew: Crew, *, roster: Roster | None = None, parent: str = "lead"
+        self, crew: Crew, *, roster: Roster | None = None, parent: str = LEAD
     ) -> None:
         """Make it.
 
@@ -167,16 +176,16 @@ class Dispatcher:
             verdicts = await anyio.to_thread.run_sync(
                 self._judge, call, [brief for _, brief in new]
             )
-            for (index, brief), problems in zip(new, verdicts, strict=True):
-                if problems:
-                    event = BriefRefused(call, index, brief.title, problems)
+            for (index, brief), judged in zip(new, verdicts, strict=True):
+                if judged.problems:
+                    event = BriefRefused(call, index, brief.title, *judged)
                     log.append(event, agent=self._parent, cause=asked)
                     refused.append(self.roster.note_refused(event))
                 else:
                     self._accept(call, index, brief, asked)
         return refused
 
-    def _judge(self, call: str, briefs: Sequence[Brief]) -> list[list[str]]:
+    def _judge(self, call: str, briefs: Sequence[Brief]) -> list[_Judged]:
         """Return what keeps each brief from being accepted; in a thread."""
         crew, allowed = self._crew, self._crew.task.limits.subagents
         used = len(self.roster.places)
@@ -185,16 +194,16 @@ class Dispatcher:
             for place in self.roster.places
             if place.ended is None or place.call == call
         ]
-        verdicts: list[list[str]] = []
+        verdicts: list[_Judged] = []
         for brief in briefs:
             if used >= allowed:
-                verdicts.append([f"all {allowed} {USED_UP}"])
+                verdicts.append(_Judged([f"all {allowed} {USED_UP}"], no_room=True))
                 continue
             problems = lint(
                 brief, workspace=crew.workspace, profiles=crew.profiles, others=others
             )
             problems += crew.tool_problems(brief)
-            verdicts.append(problems)
+            verdicts.append(_Judged(problems))
             if not problems:
                 used += 1
                 others.append(brief)

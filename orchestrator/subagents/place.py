@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from orchestrator.brief import Brief
 from orchestrator.events import SubagentEnded
 from orchestrator.findings import Findings
+from orchestrator.messages import one_line
 from orchestrator.subagents.child import Child
 from orchestrator.subagents.render import Delivered
 
-__all__ = ["CANCELLED", "Place", "as_delivered", "makes_up_for"]
+__all__ = ["CANCELLED", "MAX_REASON_CHARS", "Place", "as_delivered", "makes_up_for"]
 
 CANCELLED = "cancelled"
 """The outcome of a subagent that was stopped alone."""
@@ -55,7 +56,12 @@ class Place:
     @property
     def title(self) -> str:
         """Return the brief's title on one line."""
-        return " ".join(self.brief.title.split())
+        return one_line(self.brief.title)
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Return whether it was stopped alone, before its end."""
+        return self.ended is not None and self.ended.outcome == CANCELLED
 
     @property
     def problem(self) -> str:
@@ -63,14 +69,14 @@ class Place:
         ended = self.ended
         if ended is None:
             return "failed: it was not finished"
-        reason = " ".join(ended.reason.split())[:MAX_REASON_CHARS]
-        if ended.outcome == CANCELLED:
+        reason = one_line(ended.reason, MAX_REASON_CHARS)
+        if self.is_cancelled:
             return f"was cancelled: {reason}"
         if ended.outcome in FAILED:
             return f"failed: {reason or ended.outcome}"
         if ended.status == "failed":
-            summary = " ".join(str(ended.findings.get("summary", "")).split())
-            return f"could not do the work: {summary[:MAX_REASON_CHARS]}"
+            summary = str(ended.findings.get("summary", ""))
+            return f"could not do the work: {one_line(summary, MAX_REASON_CHARS)}"
         # With a reason, a limit made it hand in.
         if reason and ended.status != "complete":
             return f"did not come to its end: {reason}"

@@ -77,11 +77,13 @@ class Refused:
         index: its place in the call, from 0.
         title: as given.
         problems: what to mend, in words.
+        no_room: nothing is wrong with it, but all subagents are used up.
     """
 
     index: int
     title: str
     problems: Sequence[str]
+    no_room: bool = False
 
 
 def defused(text: str) -> str:

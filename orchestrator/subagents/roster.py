@@ -15,15 +15,15 @@ from orchestrator.events import (
     parse,
 )
 from orchestrator.findings import Findings
+from orchestrator.messages import one_line
 from orchestrator.subagents.brake import BY_A_PERSON
 from orchestrator.subagents.child import Child
-from orchestrator.subagents.place import Place, makes_up_for
+from orchestrator.subagents.place import MAX_REASON_CHARS, Place, makes_up_for
 from orchestrator.subagents.render import Refused
 
 __all__ = ["USED_UP", "Roster"]
 
 USED_UP = "subagents of this run are used up"
-MAX_REASON_CHARS = 300
 MAX_TITLES = 5
 
 
@@ -135,7 +135,7 @@ class Roster:
 
     def note_refused(self, refused: BriefRefused) -> Refused:
         """Remember a brief that was refused, and return it as its parent is told."""
-        known = Refused(refused.index, refused.title, refused.problems)
+        known = Refused(refused.index, refused.title, refused.problems, refused.no_room)
         self._refused[refused.call, refused.index] = known
         return known
 
@@ -149,14 +149,10 @@ class Roster:
             has_explored: the parent has read something by itself.
         """
         places = self.places
-        lines = [
-            f"subagent {place.id} ({place.title}) {place.problem}"
-            for place in places
-            if place.problem and not any(makes_up_for(each, place) for each in places)
-        ]
+        lines = [_line(place) for place in self._unmet()]
         if self._refused and not places and not has_explored:
             *_, newest = self._refused.values()
-            why = _on_one_line(" ".join(newest.problems))[:MAX_REASON_CHARS]
+            why = one_line(" ".join(newest.problems), MAX_REASON_CHARS)
             lines.append(f"nothing was explored, every brief was refused: {why}")
         titles = self._without_room()
         if titles:
@@ -167,15 +163,25 @@ class Roster:
             lines.append(f"{briefs} found no subagent, all {USED_UP}: {shown}")
         return lines
 
+    def stopped(self) -> list[str]:
+        """Return those of the lines of `missing` that a person asked for."""
+        return [_line(each) for each in self._unmet() if each.is_cancelled]
+
+    def _unmet(self) -> list[Place]:
+        places = self.places
+        return [
+            place
+            for place in places
+            if place.problem and not any(makes_up_for(each, place) for each in places)
+        ]
+
     def _without_room(self) -> list[str]:
         """Return the titles that there was no subagent for and that got no answer."""
         answered = {
             place.title.casefold() for place in self.places if not place.problem
         }
         titles = [
-            _on_one_line(each.title)
-            for each in self._refused.values()
-            if any(problem.endswith(USED_UP) for problem in each.problems)
+            one_line(each.title) for each in self._refused.values() if each.no_room
         ]
         return [
             title for title in dict.fromkeys(titles) if title.casefold() not in answered
@@ -198,8 +204,8 @@ class Roster:
         self._lost.append(ended)
 
 
-def _on_one_line(text: str) -> str:
-    return " ".join(text.split())
+def _line(place: Place) -> str:
+    return f"subagent {place.id} ({place.title}) {place.problem}"
 
 
 def _child(accepted: SubagentAccepted, left: Left, parent: str) -> Child:
