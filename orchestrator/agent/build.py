@@ -91,9 +91,9 @@ def build_agent(
     budget = Budget(limits.usd, limits.tokens, services.budget, spent=state.spent)
     if state.reached is not None and budget.is_raised(state.reached, limits):
         state.go_on(spec.hand_in)
-    if state.dropped is not None:
-        services.log.append(state.dropped, agent=spec.id)
-        state.dropped = None
+    for edit in state.edits:
+        services.log.append(edit, agent=spec.id)
+    state.edits.clear()
     caller = Caller(
         spec=spec,
         model=services.open_model(spec.model),

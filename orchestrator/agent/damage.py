@@ -141,7 +141,7 @@ class Witnesses:
             return
         blocks = state.transcript.drop_thinking()
         if blocks:
-            state.dropped = ThinkingDropped(WHY, blocks)
+            state.edits.append(ThinkingDropped(WHY, blocks))
 
 
 def _thinks(answered: Event) -> bool:

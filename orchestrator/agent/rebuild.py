@@ -26,6 +26,7 @@ from orchestrator.events import (
     ModelRequested,
     NotesUpdated,
     ReportSubmitted,
+    ResultReplaced,
     RunReopened,
     TextAdded,
     ThinkingDropped,
@@ -153,7 +154,12 @@ def _replayed(
 ) -> Resumed:
     state = new_state(services, spec)
     state.spent, state.carried_s = spent_in(events), seconds
-    replay = _Replay(spec, state)
+    replaced = [
+        parse(event, ResultReplaced)
+        for event in events
+        if event.kind == ResultReplaced.KIND
+    ]
+    replay = _Replay(spec, state, {each.call: each for each in replaced})
     if lost:
         replay.again = again
         replay.witnesses = Witnesses.of(services, spec, events, lost)
@@ -171,6 +177,8 @@ class _Replay:
 
     spec: AgentSpec
     state: AgentState
+    replaced: dict[str, ResultReplaced]
+    """What earlier processes sent in place of lost results, by call."""
     returned: int = 0
     again: Again = lambda _call: ""
     witnesses: Witnesses | None = None
@@ -349,11 +357,18 @@ class _Replay:
             state.streaks = replace(state.streaks, hand_ins=failed)
 
     def _lost(self, call: str, name: str) -> CallResult:
-        made = self.again(call)
-        if made:
-            tokens = self.state.count(made)
-            return CallResult(call, name, made, is_error=False, tokens=tokens)
-        return CallResult(call, name, LOST, is_error=True)
+        known = self.replaced.get(call)
+        if known is None:
+            made = self.again(call)
+            known = ResultReplaced(call, made or LOST, is_error=not made)
+            self.state.edits.append(known)
+        return CallResult(
+            call,
+            name,
+            known.content,
+            is_error=known.is_error,
+            tokens=self.state.count(known.content),
+        )
 
 
 def _result(ended: ToolEnded) -> CallResult:

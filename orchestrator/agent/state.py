@@ -10,7 +10,7 @@ from orchestrator.agent.stops import Say, Streaks, Verdict
 from orchestrator.clock import Clock
 from orchestrator.context.transcript import Transcript
 from orchestrator.errors import LimitReached
-from orchestrator.events import ThinkingDropped
+from orchestrator.events import ResultReplaced, ThinkingDropped
 from orchestrator.messages import Block, text_block, text_of, tool_result
 from orchestrator.models.base import Usage
 from orchestrator.tools.executor import CallResult
@@ -51,7 +51,7 @@ class AgentState:
         reached: the limit that was reached; only the last call is left then.
         last_told: the model was told of it.
         last_answered: the last call was answered.
-        dropped: thinking that was taken out and is not in the log yet.
+        edits: of what a damaged log says was sent; they are not in the log yet.
     """
 
     transcript: Transcript
@@ -73,7 +73,7 @@ class AgentState:
     reached: LimitReached | None = None
     last_told: bool = False
     last_answered: bool = False
-    dropped: ThinkingDropped | None = None
+    edits: list[ResultReplaced | ThinkingDropped] = field(default_factory=list)
     pending_results: list[CallResult] = field(default_factory=list)
     pending_texts: list[str] = field(default_factory=list)
     began: float = 0.0

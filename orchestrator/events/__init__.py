@@ -24,6 +24,7 @@ from orchestrator.events.of_agent import (
     ModelRequested,
     ModelRetried,
     NotesUpdated,
+    ResultReplaced,
     TextAdded,
     ThinkingDropped,
     ToolEnded,
@@ -63,6 +64,7 @@ __all__ = [
     "NotesUpdated",
     "Payload",
     "ReportSubmitted",
+    "ResultReplaced",
     "RunEnded",
     "RunReopened",
     "RunResumed",
@@ -83,9 +85,9 @@ KINDS: dict[str, type[Payload]] = {
     for kind in (
         RunStarted, RunResumed, RunEnded, RunReopened, ControlReceived, AgentStarted,
         AgentEnded, ModelRequested, ModelAnswered, ModelRetried, ModelFailed,
-        ToolStarted, ToolEnded, TextAdded, ThinkingDropped, BriefRefused,
-        SubagentAccepted, SubagentEnded, FindingsSubmitted, ReportSubmitted,
-        NotesUpdated, LimitReachedEvent,
+        ToolStarted, ToolEnded, TextAdded, ThinkingDropped, ResultReplaced,
+        BriefRefused, SubagentAccepted, SubagentEnded, FindingsSubmitted,
+        ReportSubmitted, NotesUpdated, LimitReachedEvent,
     )
 }  # fmt: skip
 

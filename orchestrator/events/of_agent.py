@@ -17,6 +17,7 @@ __all__ = [
     "ModelRequested",
     "ModelRetried",
     "NotesUpdated",
+    "ResultReplaced",
     "TextAdded",
     "ThinkingDropped",
     "ToolEnded",
@@ -190,6 +191,16 @@ class ThinkingDropped(Payload):
     KIND: ClassVar[str] = "thinking.dropped"
     why: str
     blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResultReplaced(Payload):
+    """An edit: what answers a call from now on, in place of a result that is lost."""
+
+    KIND: ClassVar[str] = "result.replaced"
+    call: str
+    content: str
+    is_error: bool
 
 
 @dataclass(frozen=True, slots=True)

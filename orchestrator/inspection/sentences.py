@@ -296,6 +296,10 @@ _SENTENCES: dict[str, Callable[[Data], str]] = {
     "thinking.dropped": lambda data: (
         f"thinking is left out from here on back: {one_line(data.get('why'))}"
     ),
+    "result.replaced": lambda data: (
+        "a result is lost, and this is sent in its place: "
+        f"{one_line(data.get('content'))}"
+    ),
     "text.added": lambda data: (
         f"is told ({one_line(data.get('reason'))}): {one_line(data.get('text'))}"
     ),

@@ -10,6 +10,7 @@ The rule, the same for the runtime and for readers:
 - `thinking.dropped` takes the thinking out of all messages up to there.
 - Calls whose reply is lost stand where it stood, as far as `tool.started` tells them.
 - A result that is lost is told as that, once a later reply is there.
+- `result.replaced` says what answers such a call from there on instead, in its place.
 - Texts where no result is due extend the user message that has not been answered yet,
   or form one of their own.
 """
@@ -97,6 +98,21 @@ class _Conversation:
         else:
             self._hand_ins.discard(call)
 
+    def replace(self, call: str, block: Block) -> None:
+        """Let `block` answer a call whose result is lost, wherever that stands."""
+        if any(each["id"] == call for each in self._calls):
+            self._results[call] = block
+        self.messages = [
+            {
+                **message,
+                "content": [
+                    block if each.get("tool_use_id") == call else each
+                    for each in message["content"]
+                ],
+            }
+            for message in self.messages
+        ]
+
     def text(self, text: str) -> None:
         self._texts.append(text_block(text))
 
@@ -149,10 +165,13 @@ def _take(conversation: _Conversation, event: Event) -> None:
     elif event.kind == "tool.started" and data.get("name"):
         used: Block = {"type": "tool_use", "id": call, "name": data["name"]}
         conversation.begin({**used, "input": data.get("input", {})}, event.cause)
-    elif event.kind == "tool.ended":
+    elif event.kind in ("tool.ended", "result.replaced"):
         is_error = bool(data.get("is_error"))
         block = tool_result(call, data.get("content", ""), is_error=is_error)
-        conversation.result(call, block, ends=bool(data.get("ends")))
+        if event.kind == "tool.ended":
+            conversation.result(call, block, ends=bool(data.get("ends")))
+        else:
+            conversation.replace(call, block)
     elif event.kind == "thinking.dropped":
         conversation.drop_thinking()
     elif event.kind in ("text.added", "run.reopened") and data.get("text"):

@@ -12,11 +12,12 @@ from agent_bench import PRICE, AgentBench, Echo, Write, last_user, results_in
 from orchestrator.agent.budget import Amount
 from orchestrator.agent.rebuild import leave, rebuild
 from orchestrator.agent.usage import Worked, spent_in
-from orchestrator.events import Event
+from orchestrator.events import Event, ThinkingDropped
 from orchestrator.messages import Block, text_block, text_of
 from orchestrator.models.base import ModelRequest, Usage
 from orchestrator.spec.limits import AgentLimits
 from orchestrator.store.transcript import LOST
+from orchestrator.store.transcript import rebuild as transcript
 from orchestrator.testing import (
     FakeClock,
     ScriptedModel,
@@ -397,6 +398,33 @@ async def test_thinking_behind_a_lost_result_is_taken_out_once_and_on_record(
     assert [each.body for each in bench.requests] == [sent[1].body]
 
 
+async def test_what_stands_in_for_a_lost_result_is_made_once_and_on_record(
+    tmp_path: Path,
+) -> None:
+    bench = await thinker(tmp_path)
+    lost, seen = bench.events("tool.ended")[1:3]
+    spoil(bench, lost, seen, end=bench.events("model.answered")[2].seq)
+
+    await bench.resume(
+        [[think("four"), use("t5")], DONE], lost=2, remake={"t2": "remade"}.get
+    )
+    bench.cut(bench.events("model.answered")[-1].seq - 1)
+    sent = bench.requests[1]
+    await bench.resume([DONE], lost=2, remake=lambda _call: "made another way")
+
+    told = {
+        block["tool_use_id"]: block["content"]
+        for message in bench.requests[0].messages
+        for block in message["content"]
+        if block["type"] == "tool_result"
+    }
+    assert (told["t2"], told["t3"]) == ("remade", LOST)
+    assert len(bench.events("result.replaced")) == 2
+    assert thoughts(sent) == ["four"]
+    assert bench.requests[0].body == sent.body
+    assert transcript(bench.events(), "lead")[:-2] == sent.messages
+
+
 @pytest.mark.parametrize(
     ("kind", "place"),
     [
@@ -511,8 +539,9 @@ async def test_a_start_that_was_another_costs_the_thinking_only(tmp_path: Path) 
     resumed = left.headless(bench.spec(system=[text_block("You are another.")]))
 
     assert len(resumed.state.transcript) == 6
-    assert resumed.state.dropped is not None
-    assert resumed.state.dropped.blocks == 3
+    [dropped] = resumed.state.edits
+    assert isinstance(dropped, ThinkingDropped)
+    assert dropped.blocks == 3
 
 
 async def test_a_request_that_died_twice_leaves_again_byte_for_byte(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import shutil
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -131,7 +130,7 @@ def check(run: Path) -> None:
 
 
 def check_readers(run: Path, ended: Ended) -> None:
-    """Readers are shown of each agent what its requests held, but for lost results."""
+    """Readers are shown of each agent what its requests held."""
     events = [event for event in events_of(run) if event.kind != DAMAGED]
     agents = {
         event.data["sha256"]: event.agent
@@ -141,28 +140,7 @@ def check_readers(run: Path, ended: Ended) -> None:
     newest = {agents[sha256(each.body)]: each for each in ended.requests}
     for agent, request in newest.items():
         sent, shown = request.messages, rebuild(events, agent)
-        lost = {
-            block["tool_use_id"]
-            for message in shown
-            for block in message["content"]
-            if block.get("content") == LOST
-        }
-        assert without(lost, sent) == without(lost, shown[: len(sent)]), agent
-
-
-def without(calls: set[str], messages: Iterable[Message]) -> list[Message]:
-    """The messages without the results of some calls."""
-    return [
-        {
-            **message,
-            "content": [
-                block
-                for block in message["content"]
-                if block.get("tool_use_id") not in calls
-            ],
-        }
-        for message in messages
-    ]
+        assert shown[: len(sent)] == sent, agent
 
 
 def is_open(messages: list[Message]) -> bool:
@@ -201,6 +179,7 @@ async def survives(finished: Path, to: Path, place: int, way: str, seed: int) ->
     assert ended.result.state == "done", ended.result
     assert paid + second.answered <= case.paid + first.answered + STEP
     check(case.run)
+    check_readers(case.run, ended)
 
 
 @pytest.mark.slow
@@ -221,6 +200,31 @@ async def test_one_damaged_record_costs_no_more_than_itself(
     assert len(lines_of(finished)) == EVENTS
 
     await survives(finished, tmp_path, place, WAYS[place % 3], seed=place)
+
+
+async def test_lost_findings_are_made_again_once_and_shown_to_readers(
+    finished: Path, tmp_path: Path
+) -> None:
+    events = events_of(finished)
+    [place] = (
+        place
+        for place, event in enumerate(events)
+        if (event.kind, event.data.get("name")) == ("tool.ended", "delegate")
+    )
+    case = broken(finished, tmp_path, place, "NULs", place + 4)
+    first = await go_on(case.run, BoundPolicy())
+    lines = lines_of(case.run)
+    [last] = (e for e in first.events("model.answered")[-1:])
+    (case.run / "events.jsonl").write_bytes(b"".join(lines[: last.seq - 1]))
+
+    second = await go_on(case.run, BoundPolicy())
+
+    assert (first.result.state, second.result.state) == ("done", "done")
+    [replaced] = second.events("result.replaced")
+    assert replaced.data["content"] == case.lost.data["content"]
+    assert LOST not in str(rebuild(events_of(case.run), "lead"))
+    assert second.requests[0].body == first.requests[-1].body
+    check_readers(case.run, second)
 
 
 async def test_a_result_whose_text_is_gone_is_told_and_costs_the_thinking(

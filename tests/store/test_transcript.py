@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from orchestrator.events import Event
-from orchestrator.store.transcript import as_jsonl, rebuild
+from orchestrator.store.transcript import LOST, as_jsonl, rebuild
 
 GO = {"type": "text", "text": "go"}
 SAID = {"type": "text", "text": "I look."}
@@ -96,6 +96,28 @@ def test_the_first_outcome_of_a_call_counts() -> None:
     events = [started(), answered(C1), ended("c1", "one"), ended("c1", "again")]
 
     assert rebuild(events, "a1")[-1] == user(result("c1", "one"))
+
+
+def replaced(call: str, content: str) -> Event:
+    return event("result.replaced", call=call, content=content, is_error=False)
+
+
+def test_a_lost_result_is_told_until_something_stands_in_for_it() -> None:
+    events = [started(), answered(C1, C2), ended("c2"), answered(SAID), added("more")]
+
+    lost = rebuild(events, "a1")
+    whole = rebuild([*events, replaced("c1", "made again")], "a1")
+
+    gone = {**result("c1", LOST), "is_error": True}
+    assert lost[2] == user(gone, result("c2"))
+    assert whole[2] == user(result("c1", "made again"), result("c2"))
+    assert [*whole[:2], *whole[3:]] == [*lost[:2], *lost[3:]]
+
+
+def test_what_stands_in_for_a_result_is_shown_before_a_later_reply_too() -> None:
+    events = [started(), answered(C1), added("more"), replaced("c1", "made again")]
+
+    assert rebuild(events, "a1")[2] == user(result("c1", "made again"), text("more"))
 
 
 def test_errors_are_marked() -> None:

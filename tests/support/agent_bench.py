@@ -206,22 +206,40 @@ class AgentBench:
     ) -> Outcome:
         return await self.agent(model, self.spec(**changes), hooks=hooks).run()
 
-    def left(self, agent: str = "lead", *, lost: int = 0) -> Resumed:
+    def left(
+        self,
+        agent: str = "lead",
+        *,
+        lost: int = 0,
+        remake: Callable[[str], str | None] = lambda _call: None,
+    ) -> Resumed:
         """The agent as the log has it, so many records of which are lost."""
         worked = Worked()
         for event in self.events():
             worked.apply(event)
         own, seconds = self.events(agent=agent), worked.of(agent)
-        found = rebuild(self.services, agent, own, seconds=seconds, lost=lost)
+        found = rebuild(
+            self.services,
+            agent,
+            own,
+            seconds=seconds,
+            lost=lost,
+            again=lambda call: remake(call) or "",
+        )
         assert found is not None
         return found
 
     async def resume(
-        self, script: Script, *, limits: AgentLimits | None = None, lost: int = 0
+        self,
+        script: Script,
+        *,
+        limits: AgentLimits | None = None,
+        lost: int = 0,
+        remake: Callable[[str], str | None] = lambda _call: None,
     ) -> Outcome:
         """Go on with the agent from the log alone."""
         self.model = ScriptedModel(script)
-        resumed = self.left(lost=lost)
+        resumed = self.left(lost=lost, remake=remake)
         spec = resumed.spec if limits is None else replace(resumed.spec, limits=limits)
         return await self.agent(self.model, spec, resumed=resumed).run()
 
