@@ -7,7 +7,7 @@ include the last call, like money and tokens.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -25,9 +25,10 @@ from orchestrator.models.base import Reply
 from orchestrator.models.choose import max_output_tokens
 from orchestrator.store.eventlog import EventLog
 from orchestrator.tools.base import ToolContext
-from orchestrator.tools.executor import CallResult, CallSpec, Executor
+from orchestrator.tools.calls import Answered, Barred, CallResult, CallSpec, Prior
+from orchestrator.tools.executor import Executor
 
-__all__ = ["NO_HOOKS", "Agent", "Hooks", "Words", "call_problems", "output_ceiling"]
+__all__ = ["NO_HOOKS", "Agent", "Hooks", "Words", "barred_calls", "output_ceiling"]
 
 CUT = (
     "This call was cut by the output limit before it was complete, so it was not run. "
@@ -173,7 +174,7 @@ class Agent:
         results: list[CallResult] = []
         if verdict.run:
             calls = tool_calls(reply.content)
-            results = await self._run_calls(calls, call_problems(reply))
+            results = await self._run_calls(calls, barred_calls(reply))
         return self._after_step(results, verdict.say)
 
     def _finish(self, verdict: Verdict) -> Outcome:
@@ -184,24 +185,13 @@ class Agent:
         return self._end(verdict.end, text=text, reason=verdict.reason)
 
     async def _run_calls(
-        self, calls: list[Block], problems: dict[str, str], *, only: str = ""
+        self, calls: list[Block], prior: Mapping[str, Prior]
     ) -> list[CallResult]:
-        specs = []
-        for call in calls:
-            problem = problems.get(call["id"], "")
-            if only and call["name"] != only:
-                problem = problem or ONLY_HAND_IN.format(tool=only)
-            specs.append(
-                CallSpec(
-                    call["id"],
-                    call["name"],
-                    call["input"],
-                    problem=problem,
-                    known=self.state.known.get(call["id"], ""),
-                    is_on_record=call["id"] in self.state.on_record,
-                )
-            )
-        self._hold_back(calls)
+        specs = [
+            CallSpec(call["id"], call["name"], call["input"], prior.get(call["id"]))
+            for call in calls
+        ]
+        self._hold_back([call for call in calls if not _is_answered(call, prior)])
         return await self.executor.run(specs, self.context_for, self.spec.allowed)
 
     def _hold_back(self, calls: list[Block]) -> None:
@@ -274,7 +264,8 @@ class Agent:
             reason = f"{why}; the last call failed: {failure}"
             return self._end("limit", reason=reason, limit=reached.limit)
         text = self._last_words() or self._last_hand_in()
-        results = await self._answer_open(only=self.spec.hand_in)
+        self._bar_open(but=self.spec.hand_in)
+        results = await self._answer_open()
         state.add(results, [])
         for each in results:
             if each.ends:
@@ -287,7 +278,8 @@ class Agent:
         """Make the last call and keep its reply; return why it failed, or ""."""
         state = self.state
         if state.transcript.open_calls and not state.pending_results:
-            state.add(await self._refuse_open(), [])
+            self._bar_open()
+            state.add(await self._answer_open(), [])
         if not state.last_told:
             text = self.words("last_call", limit=why, tool=self.spec.hand_in)
             self._say([], [text], "limit")
@@ -302,7 +294,7 @@ class Agent:
         reply = usable(reply, state.transcript.call_ids)
         kept = bool(reply.content) and reply.stop_reason != "refusal"
         self.caller.answered(state, reply, kept=kept)
-        state.problems = call_problems(reply) if kept else {}
+        state.prior = dict(barred_calls(reply)) if kept else {}
         state.last_answered = True
         return ""
 
@@ -320,21 +312,16 @@ class Agent:
         is_told = bool(state.pending_texts) and not state.due
         return self._after_step(results, state.due, is_told=is_told)
 
-    async def _answer_open(self, *, only: str = "") -> list[CallResult]:
+    async def _answer_open(self) -> list[CallResult]:
         """Return the results of all open calls, with those the log holds."""
-        state = self.state
-        calls = state.transcript.open_calls
-        missing = [call for call in calls if call["id"] not in state.done_results]
-        fresh = await self._run_calls(missing, state.problems, only=only)
-        found = {**state.done_results, **{each.call: each for each in fresh}}
-        return [found[call["id"]] for call in calls]
+        return await self._run_calls(self.state.transcript.open_calls, self.state.prior)
 
-    async def _refuse_open(self) -> list[CallResult]:
-        """Return the results of all open calls; those without one are not run."""
+    def _bar_open(self, *, but: str = "") -> None:
+        """Let no open call run of which nothing is known, but those of one tool."""
         why = ONLY_HAND_IN.format(tool=self.spec.hand_in)
         for call in self.state.transcript.open_calls:
-            self.state.problems[call["id"]] = why
-        return await self._answer_open()
+            if call["name"] != but:
+                self.state.prior.setdefault(call["id"], Barred(why))
 
     def _end(
         self,
@@ -355,9 +342,14 @@ def output_ceiling(spec: AgentSpec) -> int:
     return max(ceiling, spec.max_output_tokens)
 
 
-def call_problems(reply: Reply) -> dict[str, str]:
-    """Return call id → what it is told, for the calls that must not run."""
-    problems = dict.fromkeys(reply.cut_calls, CUT)
-    for call, text in reply.broken_calls.items():
-        problems.setdefault(call, BROKEN.format(text=text[:200]))
-    return problems
+def barred_calls(reply: Reply) -> dict[str, Barred]:
+    """Return what is known of the calls of a reply: some came to pieces."""
+    barred = {
+        call: Barred(BROKEN.format(text=text[:200]))
+        for call, text in reply.broken_calls.items()
+    }
+    return {**barred, **dict.fromkeys(reply.cut_calls, Barred(CUT))}
+
+
+def _is_answered(call: Block, prior: Mapping[str, Prior]) -> bool:
+    return isinstance(prior.get(call["id"]), Answered)

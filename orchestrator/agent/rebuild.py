@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestrator.agent.build import Services, new_state
 from orchestrator.agent.damage import Witnesses, is_headless, times_sent_back
-from orchestrator.agent.loop import call_problems, output_ceiling
+from orchestrator.agent.loop import barred_calls, output_ceiling
 from orchestrator.agent.notes import NOTED
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
@@ -37,7 +37,8 @@ from orchestrator.events import (
 from orchestrator.messages import clean_text
 from orchestrator.models.base import Reply, Usage
 from orchestrator.store.transcript import LOST
-from orchestrator.tools.executor import TERMINAL, CallResult
+from orchestrator.tools.calls import Answered, Barred, CallResult, Known, OnRecord
+from orchestrator.tools.executor import TERMINAL
 from orchestrator.tools.grace import UNKNOWN
 from orchestrator.tools.notes import UpdateNotes
 
@@ -194,8 +195,6 @@ class _Replay:
     """Of the newest request."""
     _recovered: int = 0
     """`seq` of the newest reply that is lost and of which calls are known."""
-    _accepted: dict[str, CallResult] = field(default_factory=dict)
-    """Results of hand-ins that were accepted, by call."""
 
     def apply(self, event: Event) -> None:
         handler = _HANDLERS.get(event.kind)
@@ -209,17 +208,16 @@ class _Replay:
             # The same request leaves once more, marks included.
             state.previous_end = self._end_before
         calls = {call["id"]: call["name"] for call in state.transcript.open_calls}
-        state.done_results = {
-            call: each for call, each in state.done_results.items() if call in calls
+        state.prior = {
+            call: each for call, each in state.prior.items() if call in calls
         }
-        for call, name in calls.items():
-            if call in state.done_results:
-                continue
-            if call in self._begun:
-                state.problems[call] = UNKNOWN
-            elif self.witnesses and name in self.witnesses.effects:
-                # That it began may be what is lost.
-                state.problems.setdefault(call, UNKNOWN)
+        for call in state.waiting & self._begun:
+            state.prior[call] = Barred(UNKNOWN)
+        if self.witnesses:
+            # That a call with effects began may be what is lost.
+            for call in state.waiting:
+                if calls[call] in self.witnesses.effects:
+                    state.prior.setdefault(call, Barred(UNKNOWN))
         if self.witnesses:
             self.witnesses.settle(state)
 
@@ -268,10 +266,9 @@ class _Replay:
             state.ending = verdict if verdict.end else None
             if verdict.more_output:
                 state.raise_output(output_ceiling(self.spec))
-        state.problems = {}
         if answered.kept:
             state.take_reply(answered.content, reply.usage)
-            state.problems = call_problems(reply)
+            state.prior = dict(barred_calls(reply))
 
     def tool_started(self, event: Event) -> None:
         if event.data["call"] not in self.state.transcript.call_ids:
@@ -293,7 +290,7 @@ class _Replay:
             self._under_way, self._recovered = False, event.cause
             state.turns = max(state.turns, self._turn)
             state.last_answered = state.reached is not None
-            state.due, state.ending, state.problems = "", None, {}
+            state.due, state.ending = "", None
         block = {"type": "tool_use", "id": data["call"], "name": data["name"]}
         state.take_reply([{**block, "input": data["input"]}], Usage(known=False))
 
@@ -301,24 +298,23 @@ class _Replay:
         self.state.transcript.drop_thinking()
 
     def tool_ended(self, event: Event) -> None:
-        ended = parse(event, ToolEnded)
-        if ended.ends:
-            self.state.on_record.add(ended.call)
+        ended, prior = parse(event, ToolEnded), self.state.prior
         if ended.name == self.spec.hand_in:
             self.returned += self._sent_back
             self._sent_back = False
-        # An accepted hand-in is checked again: its value lives in no log.
-        results = self._accepted if ended.ends else self.state.done_results
-        results.setdefault(ended.call, _result(ended))
+        # The first outcome counts; an accepted hand-in may have been answered anew.
+        if not isinstance(prior.get(ended.call), Answered):
+            form = OnRecord if ended.ends else Answered
+            prior[ended.call] = form(_result(ended))
 
     def noted(self, event: Event) -> None:
         """Take a note as done: an append must not be made again."""
         state, section, text = self.state, event.data["section"], event.data["text"]
         for call in state.transcript.open_calls:
-            is_over = call["id"] in state.done_results or call["id"] in state.known
-            is_note = call["name"] == UpdateNotes.name and not is_over
-            if is_note and clean_text(str(call["input"].get("text", ""))) == text:
-                state.known[call["id"]] = NOTED.format(section=section)
+            is_note = call["name"] == UpdateNotes.name
+            is_new = is_note and call["id"] not in state.prior
+            if is_new and clean_text(str(call["input"].get("text", ""))) == text:
+                state.prior[call["id"]] = Known(NOTED.format(section=section))
                 return
 
     def handed_in(self, event: Event) -> None:
@@ -336,7 +332,6 @@ class _Replay:
     def reopened(self, event: Event) -> None:
         """Take the last hand-in as answered: there is more to do."""
         state = self.state
-        state.done_results = {**self._accepted, **state.done_results}
         self._settle()
         state.reopen()
         state.pending_texts.append(event.data["text"])
@@ -345,18 +340,20 @@ class _Replay:
     def _settle(self) -> None:
         """Put the results of the last step into the message that was sent."""
         state = self.state
-        calls = state.transcript.open_calls
         results = [
-            state.done_results.get(call["id"]) or self._lost(call["id"], call["name"])
-            for call in calls
+            self._sent_for(call["id"], call["name"])
+            for call in state.transcript.open_calls
         ]
-        state.pending_results = results
-        state.done_results = {}
+        state.pending_results, state.prior = results, {}
         if any(each.name == self.spec.hand_in for each in results):
             failed = state.streaks.hand_ins + 1
             state.streaks = replace(state.streaks, hand_ins=failed)
 
-    def _lost(self, call: str, name: str) -> CallResult:
+    def _sent_for(self, call: str, name: str) -> CallResult:
+        """Return the result that was sent for a call, or is from now on."""
+        prior = self.state.prior.get(call)
+        if isinstance(prior, Answered | OnRecord):
+            return prior.result
         known = self.replaced.get(call)
         if known is None:
             made = self.again(call)

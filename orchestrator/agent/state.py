@@ -13,7 +13,7 @@ from orchestrator.errors import LimitReached
 from orchestrator.events import ResultReplaced, ThinkingDropped
 from orchestrator.messages import Block, text_block, text_of, tool_result
 from orchestrator.models.base import Usage
-from orchestrator.tools.executor import CallResult
+from orchestrator.tools.calls import Answered, Barred, CallResult, OnRecord, Prior
 
 __all__ = ["AgentState"]
 
@@ -40,11 +40,7 @@ class AgentState:
         previous_end: index of the last message of the request before.
         composition: estimated tokens by layer.
         spent: used in earlier processes.
-        done_results: results of open calls that the log already holds, by call id.
-        problems: open calls that are not to be run, and what they are told.
-        known: open calls that are done, though the log has no outcome, and what they
-            are told.
-        on_record: accepted hand-ins whose outcome is in the log, their value not.
+        prior: open call → what is known of it before it would run.
         due: what the newest reply calls for and was not said yet.
         ending: how the newest reply ends the loop, if an earlier process did not get
             to end it.
@@ -64,10 +60,7 @@ class AgentState:
     previous_end: int | None = None
     streaks: Streaks = field(default_factory=Streaks)
     composition: dict[str, int] = field(default_factory=dict)
-    done_results: dict[str, CallResult] = field(default_factory=dict)
-    problems: dict[str, str] = field(default_factory=dict)
-    known: dict[str, str] = field(default_factory=dict)
-    on_record: set[str] = field(default_factory=set)
+    prior: dict[str, Prior] = field(default_factory=dict)
     due: Say = ""
     ending: Verdict | None = None
     reached: LimitReached | None = None
@@ -84,8 +77,10 @@ class AgentState:
     @property
     def waiting(self) -> set[str]:
         """Return the ids of the calls that have no result yet."""
-        calls = {call["id"] for call in self.transcript.open_calls}
-        return calls - self.done_results.keys()
+        calls = [call["id"] for call in self.transcript.open_calls]
+        return {
+            call for call in calls if not isinstance(self.prior.get(call), Answered)
+        }
 
     @property
     def seconds(self) -> float:
@@ -95,7 +90,8 @@ class AgentState:
     @property
     def is_handed_in(self) -> bool:
         """Return whether the newest message holds a hand-in that was accepted."""
-        return any(call["id"] in self.on_record for call in self.transcript.open_calls)
+        calls = self.transcript.open_calls
+        return any(isinstance(self.prior.get(call["id"]), OnRecord) for call in calls)
 
     def start(self, first: Sequence[Block], *, head_tokens: int) -> None:
         """Begin the conversation with its first user message."""
@@ -141,7 +137,7 @@ class AgentState:
         self.flush()
         self.reached, self.ending, self.due = None, None, ""
         self.last_told = self.last_answered = False
-        self.problems, self.streaks = {}, Streaks()
+        self.prior, self.streaks = {}, Streaks()
 
     def go_on(self, hand_in: str) -> None:
         """Forget the limit that was reached: it was raised since.
@@ -153,8 +149,9 @@ class AgentState:
         self.due = "continue"
         for call in self.transcript.open_calls:
             if call["name"] == hand_in:
-                self.problems[call["id"]] = RAISED
                 self.due = ""
+                if not isinstance(self.prior.get(call["id"]), Answered):
+                    self.prior[call["id"]] = Barred(RAISED)
 
     def _compose(self, layer: str, tokens: int) -> None:
         self.composition[layer] = self.composition.get(layer, 0) + tokens

@@ -16,8 +16,8 @@ from orchestrator.spec.first_messages import lead_first_message
 from orchestrator.spec.limits import AgentLimits
 from orchestrator.spec.profiles import allowed_tools
 from orchestrator.tools.arguments import parse_arguments
+from orchestrator.tools.calls import CallResult
 from orchestrator.tools.delegate import DelegateArgs
-from orchestrator.tools.executor import CallResult
 from orchestrator.tools.registry import Registry
 
 __all__ = ["OwnReads", "expected_tokens", "lead_limits", "lead_spec"]

@@ -21,16 +21,24 @@ from pydantic import BaseModel
 from orchestrator.clock import Clock
 from orchestrator.errors import LimitReached, StoreError, ToolError
 from orchestrator.events import ToolEnded, ToolStarted
-from orchestrator.messages import Block, clean_text
+from orchestrator.messages import clean_text
 from orchestrator.store.eventlog import EventLog
 from orchestrator.tools.arguments import encodable, listed, parse_arguments, shown
 from orchestrator.tools.base import Clip, Tool, ToolContext, ToolOutput
+from orchestrator.tools.calls import (
+    Answered,
+    Barred,
+    CallResult,
+    CallSpec,
+    Known,
+    OnRecord,
+)
 from orchestrator.tools.entry import Admitted, admit
 from orchestrator.tools.grace import GRACE_S, UNKNOWN, with_grace
 from orchestrator.tools.registry import Registry
 from orchestrator.tools.threads import in_thread
 
-__all__ = ["TERMINAL", "CallResult", "CallSpec", "Executor", "is_cancelled"]
+__all__ = ["TERMINAL", "Executor", "is_cancelled"]
 
 TERMINAL = frozenset({"finish", "submit_findings"})
 """Tools that hand in; they run after all others of their step."""
@@ -44,50 +52,6 @@ _HANDED_IN = "Not run: another hand-in of this step is accepted already."
 _INLINE_CHARS = 50_000
 # Raised on purpose and for the run, not for the model.
 _FOR_THE_RUN = (LimitReached, StoreError)
-
-
-@dataclass(frozen=True, slots=True)
-class CallSpec:
-    """One `tool_use` block.
-
-    Attributes:
-        call: its id.
-        name: the tool, as the model wrote it.
-        input: its arguments, as the model wrote them.
-        problem: not empty: nothing runs, and this text is the result (a cut call).
-        known: not empty: it is done, nothing runs, and this text is the result.
-        is_on_record: its outcome is in the log; it runs for its value alone.
-    """
-
-    call: str
-    name: str
-    input: dict[str, Any]
-    problem: str = ""
-    known: str = ""
-    is_on_record: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CallResult:
-    """What answers one call, as the model is shown it.
-
-    Attributes:
-        call: id of the `tool_use` block.
-        name: the tool, bounded.
-        content: of the `tool_result` block; never empty.
-        is_error: whether the call failed.
-        ends: an accepted hand-in; the agent's loop ends with this step.
-        value: what was handed in, for the program.
-        tokens: estimated tokens of `content`.
-    """
-
-    call: str
-    name: str
-    content: str | list[Block]
-    is_error: bool
-    ends: bool = False
-    value: Any = None
-    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +129,15 @@ class Executor:
             StoreError: the run's folder cannot be written.
             LimitReached: a tool reached a limit of the run.
         """
-        todo = [self._prepare(spec, context(spec.call), allowed) for spec in calls]
+        done: dict[str, CallResult] = {}
+        todo: list[_Job | _NotRun] = []
+        for spec in calls:
+            if isinstance(spec.prior, Answered):
+                done[spec.call] = spec.prior.result
+            else:
+                todo.append(self._prepare(spec, context(spec.call), allowed))
         # All calls of a step come of the reply that holds them.
         reply = self._log.newest(todo[0].context.agent) if todo else 0
-        done: dict[str, CallResult] = {}
         ordinary = [each for each in todo if each.spec.name not in TERMINAL]
         await self._run_together(ordinary, done, reply)
         for each in todo:
@@ -182,10 +151,11 @@ class Executor:
     def _prepare(
         self, spec: CallSpec, context: ToolContext, allowed: Collection[str]
     ) -> _Job | _NotRun:
-        if spec.known:
-            return _NotRun(spec, context, spec.known, is_error=False)
-        if spec.problem:
-            return _NotRun(spec, context, spec.problem)
+        match spec.prior:
+            case Known(text):
+                return _NotRun(spec, context, text, is_error=False)
+            case Barred(text):
+                return _NotRun(spec, context, text)
         tool = self.registry.get(spec.name)
         if tool is None:
             return _NotRun(spec, context, self._unknown(spec.name, allowed))
@@ -246,7 +216,7 @@ class Executor:
 
     def _announce(self, job: _Job, reply: int) -> int:
         """Log the intent and return the `seq` of its event."""
-        if job.spec.is_on_record:
+        if isinstance(job.spec.prior, OnRecord):
             return reply
         intent = ToolStarted(
             job.spec.call, job.spec.name, encodable(job.spec.input), job.tool.effects
@@ -362,7 +332,7 @@ class Executor:
             files=list(outcome.files),
             ends=outcome.ends,
         )
-        if not job.spec.is_on_record:
+        if not isinstance(job.spec.prior, OnRecord):
             self._log.append(ended, agent=job.context.agent, cause=cause)
         return CallResult(
             call=job.spec.call,

@@ -283,6 +283,23 @@ async def test_a_raised_limit_lets_the_work_go_on_from_its_hand_in(
     assert "has been raised" in text_of(last_user(bench.requests[0]))
 
 
+async def test_a_hand_in_that_a_raised_limit_takes_back_stays_taken_back(
+    tmp_path: Path,
+) -> None:
+    bench = AgentBench(tmp_path, [Echo()])
+    more = AgentLimits(turns=9)
+    await bench.run(last_call, limits=AgentLimits(turns=2))
+    await bench.resume([call("echo"), call("finish", report="All.")], limits=more)
+    answered = bench.requests[0].messages
+    bench.cut(bench.events("model.answered")[-1].seq - 1)
+
+    await bench.resume([call("finish", report="All.")], limits=more)
+
+    assert "has been raised" in text_of(answered[-1]["content"])
+    assert bench.requests[0].messages[: len(answered)] == answered
+    assert transcript(bench.events(), "lead")[: len(answered)] == answered
+
+
 async def test_a_raised_limit_lets_the_work_go_on_from_words(tmp_path: Path) -> None:
     bench = AgentBench(tmp_path)
     await bench.run(["This much."], limits=AgentLimits(turns=1))

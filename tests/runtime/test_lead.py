@@ -9,7 +9,7 @@ from run_bench import brief
 
 from orchestrator.messages import Block
 from orchestrator.runtime.lead import FRAME_TOKENS, OwnReads, expected_tokens
-from orchestrator.tools.executor import CallResult
+from orchestrator.tools.calls import CallResult
 
 
 def use(name: str, **given: Any) -> Block:

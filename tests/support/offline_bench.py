@@ -14,7 +14,7 @@ from orchestrator.messages import Block, Message, text_of, tool_result
 from orchestrator.models.base import ModelRequest, Reply, Retry
 from orchestrator.models.offline import OfflineModel
 from orchestrator.security.workspace import Workspace
-from orchestrator.tools.executor import CallSpec
+from orchestrator.tools.calls import CallSpec
 
 __all__ = ["Conversation", "explore", "request_of"]
 

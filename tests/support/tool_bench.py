@@ -18,7 +18,8 @@ from orchestrator.security.workspace import Workspace
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.eventlog import EventLog
 from orchestrator.tools.base import Tool, ToolContext
-from orchestrator.tools.executor import CallResult, CallSpec, Executor
+from orchestrator.tools.calls import CallResult, CallSpec
+from orchestrator.tools.executor import Executor
 from orchestrator.tools.files import ListDir, ReadFile
 from orchestrator.tools.refs import ReadRef
 from orchestrator.tools.registry import Registry

@@ -10,8 +10,8 @@ from tool_bench import ToolBench
 from written_documents import HTML, docx_of, pdf_of
 
 from orchestrator.messages import text_of
+from orchestrator.tools.calls import CallSpec
 from orchestrator.tools.converted import Converted, Limits, may_name_documents
-from orchestrator.tools.executor import CallSpec
 from orchestrator.tools.ripgrep import lines_of_ripgrep
 from orchestrator.tools.search import Grep, GrepArgs
 

@@ -13,8 +13,8 @@ from tool_bench import ToolBench
 from orchestrator.errors import LimitReached, StoreError, ToolError
 from orchestrator.messages import text_of
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
+from orchestrator.tools.calls import Barred, CallSpec
 from orchestrator.tools.entry import EMPTY
-from orchestrator.tools.executor import CallSpec
 
 
 class Nothing(BaseModel):
@@ -59,7 +59,7 @@ def bench_of(tmp_path: Path, *tools: Any, **options: Any) -> ToolBench:
 
 
 def spec(name: str, call: str = "t1", problem: str = "", **given: Any) -> CallSpec:
-    return CallSpec(call, name, given, problem)
+    return CallSpec(call, name, given, Barred(problem) if problem else None)
 
 
 async def test_sync_tools_run_side_by_side_and_leave_the_loop_free(

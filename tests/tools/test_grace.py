@@ -17,7 +17,7 @@ from orchestrator.errors import StoreError
 from orchestrator.messages import text_of
 from orchestrator.tools import grace
 from orchestrator.tools.base import Effects, ToolContext
-from orchestrator.tools.executor import CallSpec
+from orchestrator.tools.calls import CallSpec
 from orchestrator.tools.grace import UNKNOWN, with_grace
 from orchestrator.tools.threads import in_thread, stop_if_abandoned
 
