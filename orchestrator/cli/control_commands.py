@@ -112,14 +112,14 @@ def _worker(folder: RunFolder) -> Holder:
     found: list[Holder] = []
 
     def is_known() -> bool:
-        by = holder(folder.lock) if is_held(folder.lock) else None
+        by = holder(folder.lock) if is_held(folder) else None
         found[:] = [by] if by else []
-        return bool(found) or not is_held(folder.lock)
+        return bool(found) or not is_held(folder)
 
     _waited(is_known, STARTING_S)
     if found:
         return found[0]
-    if is_held(folder.lock):
+    if is_held(folder):
         raise click.ClickException(
             f"a process works on run `{folder.id}`, but `{folder.lock}` does not say "
             "which; end that process with Ctrl-C or SIGTERM"
@@ -153,7 +153,7 @@ def _agent(folder: RunFolder, agent: str) -> AgentView:
 
 
 def _works(folder: RunFolder, by: Holder) -> bool:
-    return is_held(folder.lock) and holder(folder.lock) in (by, None)
+    return is_held(folder) and holder(folder.lock) in (by, None)
 
 
 def _waited(

@@ -156,7 +156,7 @@ def notes(run: str, follow: bool, runs_dir: Path, as_json: bool) -> None:
         print(safe(message), file=sys.stderr)
         return
     _print_notes(folder, text or "", as_json=as_json)
-    while follow and is_held(folder.lock):
+    while follow and is_held(folder):
         time.sleep(POLL_S)
         newer = _notes_text(folder)
         if newer is not None and newer != text:

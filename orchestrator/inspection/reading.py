@@ -112,7 +112,7 @@ def follow_events(
     """
     offset, rest = 0, b""
     while True:
-        is_live = is_held(folder.lock)
+        is_live = is_held(folder)
         with folder.events.open("rb") as log:
             log.seek(offset)
             data = log.read()
@@ -130,7 +130,7 @@ def follow_events(
 def _true_state(state: str, folder: RunFolder) -> str:
     if state in _ENDED:
         return state
-    if is_held(folder.lock):
+    if is_held(folder):
         return state or "running"
     return "crashed"
 

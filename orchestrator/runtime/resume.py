@@ -10,11 +10,12 @@ import anyio.to_thread
 import orjson
 import structlog
 
-from orchestrator.agent.rebuild import Again, Left, leave
+from orchestrator.agent.rebuild import AgentPast, AgentRecords, agent_past
+from orchestrator.agent.replay import Remake, no_remake
 from orchestrator.errors import SpecError, StoreError
 from orchestrator.events import Event, RunReopened, RunResumed, RunStarted, parse
 from orchestrator.ids import LEAD
-from orchestrator.runtime.history import History, read_history
+from orchestrator.runtime.history import History
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.inputs import changed_inputs
 from orchestrator.runtime.past import Past, state_of
@@ -23,6 +24,7 @@ from orchestrator.runtime.reopening import check_partial, keep_earlier, reopenin
 from orchestrator.runtime.result import RunResult
 from orchestrator.runtime.run import Live, work
 from orchestrator.runtime.session import Session, open_session, started, versions
+from orchestrator.runtime.snapshots import read_history
 from orchestrator.spec.context_files import ContextFile
 from orchestrator.spec.loader import load_task
 from orchestrator.spec.task import ModelChoice
@@ -246,32 +248,27 @@ def _reopened(session: Session, reopened: RunReopened) -> Session:
 
 def _taken_over(
     past: Past, session: Session, more: list[Event]
-) -> tuple[Dispatcher, Left]:
-    """Return subagents and lead where earlier processes left them.
+) -> tuple[Dispatcher, AgentPast]:
+    """Return the subagents as earlier processes left them, and the past of the lead.
 
     Args:
         past: what those did.
         session: the live run.
         more: events of the lead since.
     """
-    services, known = session.services, len(past.history.damage)
+    known = len(past.history.damage)
 
-    def left(agent: str, again: Again = lambda _call: "") -> Left:
+    def past_of(agent: str, remake: Remake = no_remake) -> AgentPast:
         own = past.history.events_of(past.folder, agent)
         own += [event for event in more if event.agent == agent]
-        return leave(
-            services,
-            agent,
-            own,
-            seconds=past.history.worked.of(agent),
-            lost=past.history.lost,
-            again=again,
-        )
+        seconds = past.history.worked.of(agent)
+        records = AgentRecords(own, seconds, past.history.lost, remake)
+        return agent_past(session.services, agent, records)
 
     highest = past.history.highest
-    roster = Roster.of(past.events, left, parent=LEAD, highest=highest)
+    roster = Roster.of(past.events, past_of, parent=LEAD, highest=highest)
     dispatcher = Dispatcher(session.crew(), roster=roster)
-    lead = left(LEAD, dispatcher.told)
+    lead = past_of(LEAD, dispatcher.remade)
     for each in past.history.damage[known:]:
         logger.warning("log.damaged", lost=each)
     return dispatcher, lead

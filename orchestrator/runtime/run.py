@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import anyio
@@ -12,14 +12,15 @@ import anyio.to_thread
 import structlog
 
 from orchestrator.agent.build import build_agent
+from orchestrator.agent.files import keep_transcript
 from orchestrator.agent.loop import Hooks
 from orchestrator.agent.notes import NotesWriter
-from orchestrator.agent.rebuild import NOT_BEGUN, Left
+from orchestrator.agent.rebuild import NOT_BEGUN, AgentPast, rebuild_headless
 from orchestrator.agent.spec import AgentSpec, Outcome
 from orchestrator.errors import OrchestratorError, StoreError
 from orchestrator.events import Event, RunEnded
 from orchestrator.ids import LEAD, run_id
-from orchestrator.messages import Message, encode
+from orchestrator.messages import encode
 from orchestrator.models.choose import window_tokens
 from orchestrator.runtime.citations import KnownPlaces
 from orchestrator.runtime.control import Control
@@ -33,11 +34,10 @@ from orchestrator.runtime.result import BUG, EXIT_CODES, RunResult
 from orchestrator.runtime.session import Session, open_session, started
 from orchestrator.runtime.verdict import Bug, judged
 from orchestrator.store.artifacts import Artifacts
-from orchestrator.store.disk import write_atomic, write_derived
+from orchestrator.store.disk import write_atomic
 from orchestrator.store.eventlog import EventLog
 from orchestrator.store.layout import create
 from orchestrator.store.lock import RunLock
-from orchestrator.store.transcript import as_jsonl
 from orchestrator.subagents.dispatch import Dispatcher
 from orchestrator.tools.delegate import Delegate
 from orchestrator.tools.handin import Finish
@@ -110,7 +110,7 @@ async def work(
     live: Live,
     *,
     dispatcher: Dispatcher | None = None,
-    lead: Left = NOT_BEGUN,
+    lead: AgentPast = NOT_BEGUN,
 ) -> RunResult:
     """Let the lead work to its end, and write down what came of it.
 
@@ -118,7 +118,7 @@ async def work(
         session: open, with `run.started` in its log.
         live: the handle.
         dispatcher: with the subagents of earlier processes, on resume.
-        lead: where an earlier process left the lead.
+        lead: what earlier processes did with the lead.
     """
     dispatcher = dispatcher or Dispatcher(session.crew())
     ending: Outcome | Bug | None = None
@@ -133,7 +133,7 @@ async def work(
 
 
 async def _watched(
-    session: Session, live: Live, dispatcher: Dispatcher, lead: Left
+    session: Session, live: Live, dispatcher: Dispatcher, lead: AgentPast
 ) -> Outcome | Bug:
     """Let the lead work, with the derived files kept true meanwhile.
 
@@ -172,7 +172,7 @@ async def _keep_true(session: Session) -> None:
                 logger.warning("snapshot.lost", error=str(error))
 
 
-async def _lead(session: Session, dispatcher: Dispatcher, left: Left) -> Outcome:
+async def _lead(session: Session, dispatcher: Dispatcher, past: AgentPast) -> Outcome:
     prepared, services = session.prepared, session.services
 
     def places() -> KnownPlaces:
@@ -189,8 +189,8 @@ async def _lead(session: Session, dispatcher: Dispatcher, left: Left) -> Outcome
         session.log,
         prepared.task.deliverable,
         places,
-        returned=left.told,
-        is_on_record=bool(left.resumed and left.resumed.state.is_handed_in),
+        returned=len(past.returned),
+        is_on_record=past.is_handed_in,
     )
     registry = Registry(
         [
@@ -201,9 +201,12 @@ async def _lead(session: Session, dispatcher: Dispatcher, left: Left) -> Outcome
         ]
     )
     spec = _fresh_spec(session, registry)
-    resumed = left.headless(spec) if left.headless else left.resumed
-    if resumed:  # what was sent stays as it was; limits may have been raised
-        spec = replace(resumed.spec, limits=spec.limits)
+    rebuilt = past.rebuilt
+    if past.headless:
+        services.log.append(spec.started(), agent=LEAD)
+        rebuilt = rebuild_headless(services, spec, past.headless)
+    if rebuilt:  # what was sent stays as it was; limits may have been raised
+        spec = replace(rebuilt.spec, limits=spec.limits)
     hooks = Hooks(expects=expected_tokens, on_last_call=finisher.take_as_is)
     if "delegate" in spec.allowed:
         hint = OwnReads(lambda: services.words("delegate_reminder"))
@@ -213,7 +216,7 @@ async def _lead(session: Session, dispatcher: Dispatcher, left: Left) -> Outcome
         spec,
         registry=registry,
         workspace=session.workspace,
-        state=resumed.state if resumed else None,
+        state=rebuilt.state if rebuilt else None,
         hooks=hooks,
     )
     window = window_tokens(spec.model)
@@ -222,16 +225,7 @@ async def _lead(session: Session, dispatcher: Dispatcher, left: Left) -> Outcome
         await dispatcher.catch_up(agent.state.waiting)
         return await agent.run()
     finally:
-        _keep_transcript(session, agent.state.transcript.messages)
-
-
-def _keep_transcript(session: Session, messages: Sequence[Message]) -> None:
-    """Write the lead's conversation down, for readers; resume does not need it."""
-    path = session.folder.agent(LEAD) / "transcript.jsonl"
-    try:
-        write_derived(path, as_jsonl(messages), within=session.folder.path)
-    except StoreError as error:  # how the run ended matters more
-        logger.warning("transcript.lost", agent=LEAD, error=str(error))
+        keep_transcript(session.folder, LEAD, agent.state.transcript.messages)
 
 
 def _fresh_spec(session: Session, registry: Registry) -> AgentSpec:

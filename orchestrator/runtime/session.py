@@ -15,11 +15,11 @@ from orchestrator.context.clipping import clip_text
 from orchestrator.context.tokens import estimate
 from orchestrator.events import Event, RunStarted
 from orchestrator.messages import clean_text
-from orchestrator.runtime.history import Snapshots
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.past import Past
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.runtime.progress import Progress
+from orchestrator.runtime.snapshots import Snapshots
 from orchestrator.security.redaction import Redactor
 from orchestrator.security.workspace import Workspace
 from orchestrator.spec.context_files import ContextFile

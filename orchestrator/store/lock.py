@@ -16,6 +16,7 @@ import orjson
 
 from orchestrator.errors import RunBusy
 from orchestrator.store.disk import store_error
+from orchestrator.store.layout import RunFolder
 
 __all__ = ["Holder", "RunLock", "holder", "is_held", "lock_log"]
 
@@ -105,12 +106,12 @@ def lock_log(handle: int) -> bool:
     return False
 
 
-def is_held(path: Path) -> bool:
-    """Return whether a live process holds the lock at `path`, or the log beside it.
+def is_held(folder: RunFolder) -> bool:
+    """Return whether a live process holds the lock of a run, or its log.
 
     It does not disturb a writer: not one that holds it, nor one that is starting.
     """
-    return _is_locked(path) or _is_locked(path.with_name("events.jsonl"))
+    return _is_locked(folder.lock) or _is_locked(folder.events)
 
 
 def _is_locked(path: Path) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,17 +12,15 @@ import orjson
 import structlog
 
 from orchestrator.agent.build import build_agent
+from orchestrator.agent.files import keep_file, keep_transcript
 from orchestrator.agent.loop import Agent, Hooks
 from orchestrator.agent.notes import NotesWriter
-from orchestrator.agent.rebuild import Resumed
-from orchestrator.agent.spec import AgentSpec, Outcome
+from orchestrator.agent.rebuild import NOT_BEGUN, AgentPast, rebuild_headless
+from orchestrator.agent.spec import Outcome
 from orchestrator.brief import Brief
-from orchestrator.errors import StoreError
 from orchestrator.events import AgentEnded, SubagentEnded
 from orchestrator.findings import Findings
 from orchestrator.messages import clean_text
-from orchestrator.store.disk import write_derived
-from orchestrator.store.transcript import as_jsonl
 from orchestrator.subagents.brake import Brake
 from orchestrator.subagents.collector import Accepted, Collector
 from orchestrator.subagents.crew import Crew
@@ -48,16 +46,12 @@ logger = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """Who a subagent is: its id, its brief, and where an earlier process left it."""
+    """Who a subagent is: its id, its brief, and what earlier processes did with it."""
 
     id: str
     brief: Brief
     parent: str
-    resumed: Resumed | None = None
-    headless: Callable[[AgentSpec], Resumed] | None = None
-    """What goes on with it, where only its start is lost."""
-    returned: tuple[Findings, ...] = ()
-    """Findings that were sent back, oldest first."""
+    past: AgentPast = NOT_BEGUN
     brake: Brake = field(default_factory=Brake)
 
 
@@ -79,42 +73,44 @@ async def run_child(crew: Crew, child: Child) -> SubagentEnded:
     Raises:
         StoreError: the run folder cannot be written.
     """
-    services = crew.services
+    services, past = crew.services, child.past
     collector = Collector(
         child.id,
         services,
         crew.sightings,
         max_tokens=child.brief.deliverable.max_tokens,
-        returned=child.returned,
-        is_on_record=bool(child.resumed and child.resumed.state.is_handed_in),
+        returned=[Findings.model_validate(each["findings"]) for each in past.returned],
+        is_on_record=past.is_handed_in,
     )
     writer = NotesWriter(child.id, crew.notes_of(child.id), services.log)
     registry = Registry(
         [*services.base_tools, SubmitFindings(collector), UpdateNotes(writer)]
     )
-    resumed = child.resumed
-    if resumed is None:
+    rebuilt = past.rebuilt
+    if rebuilt is None:
         spec = crew.spec_for(
             child.id, child.brief, parent=child.parent, registry=registry
         )
-        _write(crew, child.id, "brief.md", str(spec.first[0]["text"]))
-        resumed = child.headless(spec) if child.headless else None
+        keep_file(crew.folder, child.id, "brief.md", spec.first[0]["text"].encode())
     else:
-        spec = resumed.spec
+        spec = rebuilt.spec
+    if past.headless:
+        services.log.append(spec.started(), agent=child.id)
+        rebuilt = rebuild_headless(services, spec, past.headless)
     scope = child.brief.scope
     agent = build_agent(
         services,
         spec,
         registry=registry,
         workspace=crew.workspace.narrowed(scope.include, scope.exclude),
-        state=resumed.state if resumed else None,
+        state=rebuilt.state if rebuilt else None,
         hooks=Hooks(on_last_call=collector.take_as_is),
     )
     collector.knows_ref = agent.state.transcript.holds
     try:
         outcome = await _work(crew, child, agent)
     finally:
-        _keep_transcript(crew, agent)
+        keep_transcript(crew.folder, child.id, agent.state.transcript.messages)
     ended: list[SubagentEnded] = []
     # Its work is over and on record: nothing that takes long is left.
     with anyio.CancelScope(shield=True):
@@ -273,17 +269,13 @@ def _record(findings: Findings, unsupported: Sequence[int]) -> dict[str, Any]:
 
 
 def write_findings(crew: Crew, child: Child, ended: SubagentEnded) -> None:
-    """Write the files of what a subagent delivered.
-
-    Raises:
-        StoreError: the disk refuses.
-    """
+    """Write the files of what a subagent delivered."""
     findings = Findings.model_validate(ended.findings)
     unsupported = ended.unsupported_items
     record = _record(findings, unsupported)
     record |= {"outcome": ended.outcome, "reason": ended.reason, "notes": ended.notes}
-    data = orjson.dumps(record, option=orjson.OPT_INDENT_2).decode()
-    _write(crew, child.id, "findings.json", data + "\n")
+    data = orjson.dumps(record, option=orjson.OPT_INDENT_2)
+    keep_file(crew.folder, child.id, "findings.json", data + b"\n")
     page = findings_markdown(
         findings,
         agent=child.id,
@@ -291,23 +283,9 @@ def write_findings(crew: Crew, child: Child, ended: SubagentEnded) -> None:
         unsupported=unsupported,
         notes=[*([ended.reason] if ended.reason else []), *ended.notes],
     )
-    _write(crew, child.id, "findings.md", page)
+    keep_file(crew.folder, child.id, "findings.md", page.encode())
 
 
 def _notes(crew: Crew, agent: str) -> str:
     sections = crew.notes_of(agent).sections
     return "\n\n".join(f"{name}: {text}" for name, text in sections.items() if text)
-
-
-def _keep_transcript(crew: Crew, agent: Agent) -> None:
-    """Write its conversation down, for readers; resume does not need it."""
-    text = as_jsonl(agent.state.transcript.messages).decode()
-    try:
-        _write(crew, agent.spec.id, "transcript.jsonl", text)
-    except StoreError as error:  # how it ended matters more
-        logger.warning("transcript.lost", agent=agent.spec.id, error=str(error))
-
-
-def _write(crew: Crew, agent: str, name: str, text: str) -> None:
-    folder = crew.folder
-    write_derived(folder.agent(agent) / name, text.encode(), within=folder.path)

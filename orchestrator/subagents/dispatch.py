@@ -97,7 +97,7 @@ class Dispatcher:
             limit_tokens=2 * told.tokens,
         )
 
-    def told(self, call: str) -> str:
+    def remade(self, call: str) -> str:
         """Return what a call brought that was over, where the record of it is lost.
 
         "" if not all of its subagents are known to have ended.
@@ -131,17 +131,12 @@ class Dispatcher:
                 for place in self.roster.places
                 if place.ended is None
                 and place.call not in waiting
-                and place.child.resumed
-                and place.child.resumed.is_over
+                and place.child.past.is_over
             ]
         )
 
     def write_missing(self) -> None:
-        """Write the findings of those that have ended where their files are gone.
-
-        Raises:
-            StoreError: the disk refuses.
-        """
+        """Write the findings of those that have ended where their files are gone."""
         for place in self.roster.places:
             folder = self._crew.folder.agent(place.id)
             if place.ended and not (folder / "findings.json").exists():
@@ -248,7 +243,7 @@ class Dispatcher:
         with brake.watching():
             await self._room.acquire_on_behalf_of(place.id)
         try:
-            if brake.why and place.child.resumed is None:
+            if brake.why and place.child.past.rebuilt is None:
                 place.ended = await broken_off(
                     self._crew, place.child, brake.why, outcome=CANCELLED
                 )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 
-from orchestrator.agent.rebuild import Left
+from orchestrator.agent.rebuild import NOT_BEGUN, AgentPast
 from orchestrator.brief import Brief
 from orchestrator.events import (
     BriefRefused,
@@ -39,13 +40,15 @@ class Roster:
         self._places: dict[tuple[str, int], Place] = {}
         self._highest = highest
         self._refused: dict[tuple[str, int], Refused] = {}
+        self._accepted_before: dict[tuple[str, int], int] = {}
+        """Of a refused brief: how many were accepted before it."""
         self._lost: list[SubagentEnded] = []
 
     @classmethod
     def of(
         cls,
         past: Iterable[Event],
-        left: Callable[[str], Left],
+        past_of: Callable[[str], AgentPast],
         *,
         parent: str,
         highest: int,
@@ -54,7 +57,7 @@ class Roster:
 
         Args:
             past: how subagents were accepted, ended and refused.
-            left: agent that has not ended → where it was left.
+            past_of: agent that has not ended → what was done with it.
             parent: who sent them.
             highest: as for an empty one.
         """
@@ -66,8 +69,9 @@ class Roster:
         for event in events:
             if event.kind == SubagentAccepted.KIND:
                 accepted = parse(event, SubagentAccepted)
-                at = Left() if accepted.id in over else left(accepted.id)
-                child = _child(accepted, at, parent)
+                brief = Brief.model_validate(accepted.brief)
+                own = NOT_BEGUN if accepted.id in over else past_of(accepted.id)
+                child = Child(accepted.id, brief, parent, own)
                 roster.take_in(child, accepted.call, accepted.index)
             elif event.kind == SubagentEnded.KIND:
                 roster._end(parse(event, SubagentEnded))
@@ -136,7 +140,9 @@ class Roster:
     def note_refused(self, refused: BriefRefused) -> Refused:
         """Remember a brief that was refused, and return it as its parent is told."""
         known = Refused(refused.index, refused.title, refused.problems, refused.no_room)
-        self._refused[refused.call, refused.index] = known
+        place = refused.call, refused.index
+        self._refused[place] = known
+        self._accepted_before[place] = len(self._places)
         return known
 
     def missing(self, *, has_explored: bool) -> list[str]:
@@ -176,16 +182,28 @@ class Roster:
         ]
 
     def _without_room(self) -> list[str]:
-        """Return the titles that there was no subagent for and that got no answer."""
-        answered = {
-            place.title.casefold() for place in self.places if not place.problem
-        }
-        titles = [
-            one_line(each.title) for each in self._refused.values() if each.no_room
-        ]
-        return [
-            title for title in dict.fromkeys(titles) if title.casefold() not in answered
-        ]
+        """Return the titles that there was no subagent for and that got no answer.
+
+        Titles may be the same: those of one call are briefs of their own, those of
+        another call the same briefs tried again.
+        """
+        tries: dict[str, Counter[str]] = {}
+        first: dict[str, tuple[str, int]] = {}  # as written, and how many were there
+        for (call, index), refused in self._refused.items():
+            if refused.no_room:
+                title = one_line(refused.title)
+                before = self._accepted_before[call, index]
+                first.setdefault(title.casefold(), (title, before))
+                tries.setdefault(title.casefold(), Counter())[call] += 1
+        titles: list[str] = []
+        for key, (title, before) in first.items():
+            came = [
+                each
+                for each in self.places[before:]
+                if each.title.casefold() == key and not each.problem
+            ]
+            titles += [title] * (max(tries[key].values()) - len(came))
+        return titles
 
     def remarks(self) -> list[str]:
         """Return what a reader of the report should know besides, a line each."""
@@ -206,14 +224,3 @@ class Roster:
 
 def _line(place: Place) -> str:
     return f"subagent {place.id} ({place.title}) {place.problem}"
-
-
-def _child(accepted: SubagentAccepted, left: Left, parent: str) -> Child:
-    return Child(
-        id=accepted.id,
-        brief=Brief.model_validate(accepted.brief),
-        parent=parent,
-        resumed=left.resumed,
-        headless=left.headless,
-        returned=tuple(Findings.model_validate(each) for each in left.returned),
-    )

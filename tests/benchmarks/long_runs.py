@@ -20,10 +20,10 @@ from stopwatch import Cost, Watch, median_of, print_table
 from orchestrator.inspection.reading import load_run
 from orchestrator.models.base import ModelRequest
 from orchestrator.models.pricing import price_of
-from orchestrator.runtime.history import Snapshots, read_history
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.resume import read_past, resume_run
 from orchestrator.runtime.run import Live
+from orchestrator.runtime.snapshots import Snapshots, read_history
 from orchestrator.store.layout import RunFolder
 from orchestrator.testing import ScriptedModel, Step, hang
 

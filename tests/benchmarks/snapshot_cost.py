@@ -14,7 +14,7 @@ from stopwatch import Cost, Watch, print_table
 from store_parts import new_log
 
 from orchestrator.events import KINDS, parse
-from orchestrator.runtime.history import SNAPSHOT_BYTES, Snapshots
+from orchestrator.runtime.snapshots import SNAPSHOT_BYTES, Snapshots
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.reading import read_events
 

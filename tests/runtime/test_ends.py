@@ -26,6 +26,7 @@ from orchestrator.events import Event
 from orchestrator.messages import text_of
 from orchestrator.models.base import ModelRequest
 from orchestrator.store.artifacts import Artifacts
+from orchestrator.store.layout import RunFolder
 from orchestrator.store.lock import is_held
 from orchestrator.store.reading import read_events
 from orchestrator.testing import FakeClock, ScriptedModel, Step, hang
@@ -395,7 +396,7 @@ async def test_a_deleted_lock_lets_nobody_else_write(
     async def script(request: ModelRequest) -> Step:
         if len(request.messages) == 1 and not busy:
             (bench.run / "lock").unlink()
-            busy.append(is_held(bench.run / "lock"))
+            busy.append(is_held(RunFolder(bench.run)))
             with pytest.raises(RunBusy, match="in use by another process"):
                 await bench.resume()
         return bench.policy.play(request)
@@ -405,7 +406,7 @@ async def test_a_deleted_lock_lets_nobody_else_write(
     assert busy == [True]
     assert ended.result.state == "done"
     assert ended.text("report.md") == whole.text("report.md")
-    assert not is_held(bench.run / "lock")
+    assert not is_held(RunFolder(bench.run))
 
 
 def test_at_the_command_line_it_is_one_line_and_status_1(
@@ -452,7 +453,7 @@ async def test_gone_on_with_too_early_it_ends_the_same_way(
         with pytest.raises(StoreError, match=bench.disk.full):
             await bench.resume()
 
-    assert not is_held(bench.run / "lock")
+    assert not is_held(RunFolder(bench.run))
     assert (bench.run / "events.jsonl").read_bytes().startswith(before)
     bench.disk.free()
     await goes_on(bench, whole)

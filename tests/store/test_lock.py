@@ -9,6 +9,7 @@ import pytest
 from store_parts import full_disk, new_log, reopened
 
 from orchestrator.errors import RunBusy, StoreError
+from orchestrator.store.layout import RunFolder
 from orchestrator.store.lock import RunLock, _lock_now, holder, is_held
 
 HOLD = """
@@ -29,12 +30,12 @@ def test_a_held_lock_refuses_a_second_writer_and_names_the_first(
     with RunLock(path) as first:
         first.acquire()
         held = holder(path)
-        assert is_held(path)
+        assert is_held(RunFolder(path.parent))
         assert held is not None
         with pytest.raises(RunBusy, match=f"in use by process {held.pid}, since 20"):
             RunLock(path).acquire()
 
-    assert not is_held(path)
+    assert not is_held(RunFolder(path.parent))
     assert holder(path) is None
 
 
@@ -47,11 +48,11 @@ def test_a_killed_writer_leaves_the_lock_free(tmp_path: Path) -> None:
     ) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        assert is_held(path)
+        assert is_held(RunFolder(path.parent))
         process.kill()
         process.wait()
 
-    assert not is_held(path)
+    assert not is_held(RunFolder(path.parent))
     RunLock(path).acquire()
 
 
@@ -70,11 +71,11 @@ def test_release_twice_and_release_unheld_do_nothing(tmp_path: Path) -> None:
     lock.release()
     lock.release()
 
-    assert not is_held(tmp_path / "lock")
+    assert not is_held(RunFolder(tmp_path))
 
 
 def test_no_file_means_not_held(tmp_path: Path) -> None:
-    assert not is_held(tmp_path / "lock")
+    assert not is_held(RunFolder(tmp_path))
     assert holder(tmp_path / "lock") is None
 
 
@@ -85,7 +86,7 @@ def test_readers_that_look_do_not_keep_a_writer_out(tmp_path: Path) -> None:
 
     def look() -> None:
         while not done.is_set():
-            is_held(path)
+            is_held(RunFolder(path.parent))
 
     readers = [threading.Thread(target=look) for _ in range(2)]
     for reader in readers:
@@ -105,7 +106,7 @@ def test_a_replaced_lock_file_lets_nobody_in_by_the_old_one(tmp_path: Path) -> N
     with RunLock(path):
         path.unlink()
         with RunLock(path):
-            assert is_held(path)
+            assert is_held(RunFolder(path.parent))
 
 
 def test_a_lock_on_a_file_that_was_replaced_meanwhile_does_not_count(
@@ -130,16 +131,16 @@ def test_a_full_disk_takes_no_lock(tmp_path: Path) -> None:
     with full_disk(0), pytest.raises(StoreError, match="cannot lock"):
         RunLock(path).acquire()
 
-    assert not is_held(path)
+    assert not is_held(RunFolder(path.parent))
 
 
 def test_a_log_has_one_writer_even_without_the_lock_file(tmp_path: Path) -> None:
     log = new_log(tmp_path)
 
-    assert is_held(tmp_path / "lock")
+    assert is_held(RunFolder(tmp_path))
     with pytest.raises(RunBusy, match="in use by another process"):
         reopened(tmp_path)
 
     log.close()
-    assert not is_held(tmp_path / "lock")
+    assert not is_held(RunFolder(tmp_path))
     reopened(tmp_path).close()

@@ -1,0 +1,49 @@
+"""Who was sent, and what of that is missing."""
+
+from __future__ import annotations
+
+import pytest
+from run_bench import brief
+
+from orchestrator.brief import Brief
+from orchestrator.events import BriefRefused, SubagentEnded
+from orchestrator.findings import Findings
+from orchestrator.subagents.child import Child
+from orchestrator.subagents.roster import USED_UP, Roster
+
+NOTHING = Findings(status="nothing_found", summary="Looked everywhere.")
+
+
+def accept(roster: Roster, call: str, index: int, title: str = "Same") -> None:
+    child = Child(roster.next_id(), Brief.model_validate(brief(title)), "lead")
+    roster.take_in(child, call, index)
+    roster.places[-1].ended = SubagentEnded(
+        child.id, "nothing_found", "submitted", "", NOTHING.model_dump(), 0, 0
+    )
+
+
+def refuse(roster: Roster, call: str, index: int, title: str = "Same") -> None:
+    roster.note_refused(BriefRefused(call, index, title, [f"all 2 {USED_UP}"], True))
+
+
+@pytest.mark.parametrize(
+    ("later", "missing"),
+    [
+        pytest.param([], "2 briefs found no subagent", id="both"),
+        pytest.param(["no", "no"], "2 briefs found no subagent", id="tried in vain"),
+        pytest.param(["yes", "no"], "1 brief found no subagent", id="one came"),
+        pytest.param(["yes", "yes"], "", id="both came"),
+    ],
+)
+def test_briefs_of_one_title_are_told_apart(later: list[str], missing: str) -> None:
+    roster = Roster()
+    accept(roster, "c1", 0)
+    accept(roster, "c1", 1)
+    refuse(roster, "c1", 2)
+    refuse(roster, "c1", 3)
+    for index, came in enumerate(later):
+        (accept if came == "yes" else refuse)(roster, "c2", index)
+
+    lines = roster.missing(has_explored=True)
+
+    assert [line.split(",")[0] for line in lines] == ([missing] if missing else [])
