@@ -1,25 +1,20 @@
-"""An agent whose log is damaged: what can be told of what is lost.
+"""An agent whose log is damaged: whether it goes on with what was really sent.
 
 Nothing here is at work while a log is whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from orchestrator.agent.build import Services, head_of
-from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
 from orchestrator.context.view import Head, make_view
 from orchestrator.events import (
-    AgentStarted,
     Event,
-    FindingsSubmitted,
     LimitReachedEvent,
     ModelAnswered,
     ModelRequested,
-    ReportSubmitted,
     RunReopened,
     TextAdded,
     ThinkingDropped,
@@ -29,9 +24,9 @@ from orchestrator.events import (
 from orchestrator.ids import sha256
 from orchestrator.messages import without_thinking
 
-__all__ = ["Witnesses", "is_headless", "times_sent_back"]
+__all__ = ["RequestProof", "is_at_work"]
 
-WHY = "records before it are lost, and it is bound to them"
+WHY_DROPPED = "records before it are lost, and it is bound to them"
 _NEAR = 8
 """So many of the newest messages are tried as the end of the request before."""
 _WORK = frozenset(
@@ -45,16 +40,15 @@ _WORK = frozenset(
 
 
 @dataclass(slots=True)
-class Witnesses:
-    """What the rest of a damaged log says about its requests.
+class RequestProof:
+    """Proves a rebuilt conversation by the requests of the log, which hold its hash.
 
     Attributes:
-        effects: tools that have effects.
+        head: the fixed start of every request.
         proven: what stands before the newest thinking is what was sent then.
     """
 
     head: Head
-    effects: frozenset[str]
     proven: bool = False
     _next: dict[int, Event | None] = field(default_factory=dict)
     """`seq` of a request → what its agent did next."""
@@ -63,21 +57,15 @@ class Witnesses:
     0: there is no thinking."""
 
     @classmethod
-    def of(
-        cls, services: Services, spec: AgentSpec, events: Sequence[Event], lost: int
-    ) -> Witnesses:
-        """Return the witnesses of one agent.
+    def of(cls, head: Head, events: Sequence[Event], lost: int) -> RequestProof:
+        """Return what is to be proven of one agent.
 
         Args:
-            services: of the live run.
-            spec: what the agent started with.
-            events: of this agent, oldest first.
+            head: the fixed start of its requests.
+            events: its own, oldest first.
             lost: records of the log that are.
         """
-        effects = (
-            tool.name for tool in services.base_tools if tool.effects == "effects"
-        )
-        found = cls(head_of(services, spec), frozenset(effects))
+        found = cls(head)
         newest: Event | None = None  # the newest reply with thinking
         follows: Event | None = None
         is_sent = True  # the thinking in what came before
@@ -110,7 +98,7 @@ class Witnesses:
         follows = self._next.get(request.seq)
         return follows is None or follows.data.get("call") in lacking
 
-    def compare(
+    def check(
         self, request: Event, state: AgentState, *, ends: Sequence[int | None]
     ) -> None:
         """Compare a request with what the log says it was.
@@ -135,13 +123,13 @@ class Witnesses:
                 self.proven = True
                 return
 
-    def settle(self, state: AgentState) -> None:
+    def drop_unproven(self, state: AgentState) -> None:
         """Take all thinking out of a conversation that is not proven."""
         if self.proven or not self._from:
             return
         blocks = state.transcript.drop_thinking()
         if blocks:
-            state.edits.append(ThinkingDropped(WHY, blocks))
+            state.edits.append(ThinkingDropped(WHY_DROPPED, blocks))
 
 
 def _thinks(answered: Event) -> bool:
@@ -149,20 +137,6 @@ def _thinks(answered: Event) -> bool:
     return bool(answered.data["kept"]) and without_thinking(content) != content
 
 
-def is_headless(events: Sequence[Event]) -> bool:
-    """Return whether an agent is at work whose start is lost."""
-    kinds = {event.kind for event in events}
-    return AgentStarted.KIND not in kinds and not _WORK.isdisjoint(kinds)
-
-
-def times_sent_back(events: Sequence[Event], hand_ins: Collection[str]) -> int:
-    """Return how many hand-ins were sent back to an agent, since it was reopened."""
-    times, waiting = 0, False
-    for event in events:
-        if event.kind in (ReportSubmitted.KIND, FindingsSubmitted.KIND):
-            waiting = not event.data["accepted"]
-        elif event.kind == ToolEnded.KIND and event.data["name"] in hand_ins:
-            times, waiting = times + waiting, False
-        elif event.kind == RunReopened.KIND:
-            times, waiting = 0, False
-    return times
+def is_at_work(events: Sequence[Event]) -> bool:
+    """Return whether the events of an agent tell of any work, whoever it is."""
+    return any(event.kind in _WORK for event in events)

@@ -10,7 +10,13 @@ import pytest
 from agent_bench import PRICE, AgentBench, Echo, Write, last_user, results_in
 
 from orchestrator.agent.budget import Amount
-from orchestrator.agent.rebuild import leave, rebuild
+from orchestrator.agent.rebuild import (
+    NOT_BEGUN,
+    AgentRecords,
+    agent_past,
+    rebuild,
+    rebuild_headless,
+)
 from orchestrator.agent.usage import Worked, spent_in
 from orchestrator.events import Event, ThinkingDropped
 from orchestrator.messages import Block, text_block, text_of
@@ -121,7 +127,7 @@ async def test_the_rebuilt_state_is_the_state_it_was(tmp_path: Path, seq: int) -
     await bench.resume(policy)
     model = bench.model
     bench.cut(len(bench.events()) - 1)  # without the end of the agent
-    agent = bench.agent(model, bench.spec(), resumed=bench.left())
+    agent = bench.agent(model, bench.spec(), rebuilt=bench.left())
 
     state, other = agent.state, make(tmp_path / "c")
     await other.run(policy)
@@ -423,7 +429,9 @@ async def test_what_stands_in_for_a_lost_result_is_made_once_and_on_record(
     spoil(bench, lost, seen, end=bench.events("model.answered")[2].seq)
 
     await bench.resume(
-        [[think("four"), use("t5")], DONE], lost=2, remake={"t2": "remade"}.get
+        [[think("four"), use("t5")], DONE],
+        lost=2,
+        remake=lambda call: "remade" if call == "t2" else "",
     )
     bench.cut(bench.events("model.answered")[-1].seq - 1)
     sent = bench.requests[1]
@@ -534,16 +542,15 @@ async def test_a_lost_start_is_made_anew_and_the_work_is_kept(tmp_path: Path) ->
     end = bench.events("tool.ended")[3].seq
     spoil(bench, bench.events("agent.started")[0], end=end)
 
-    left = leave(bench.services, "lead", bench.events(), seconds=0, lost=1)
-    assert left.resumed is None
-    assert left.headless is not None
-    resumed = left.headless(bench.spec())
+    past = agent_past(bench.services, "lead", AgentRecords(bench.events(), lost=1))
+    assert past.rebuilt is None
+    assert past.headless is not None
+    rebuilt = rebuild_headless(bench.services, bench.spec(), past.headless)
     bench.model = ScriptedModel([DONE])
-    await bench.agent(bench.model, resumed.spec, resumed=resumed).run()
+    await bench.agent(bench.model, rebuilt.spec, rebuilt=rebuilt).run()
 
     assert [each.body for each in bench.requests] == [whole]
     assert bench.events("thinking.dropped") == []
-    assert len(bench.events("agent.started")) == 1
 
 
 async def test_a_start_that_was_another_costs_the_thinking_only(tmp_path: Path) -> None:
@@ -551,12 +558,12 @@ async def test_a_start_that_was_another_costs_the_thinking_only(tmp_path: Path) 
     end = bench.events("tool.ended")[3].seq
     spoil(bench, bench.events("agent.started")[0], end=end)
 
-    left = leave(bench.services, "lead", bench.events(), seconds=0, lost=1)
-    assert left.headless is not None
-    resumed = left.headless(bench.spec(system=[text_block("You are another.")]))
+    another = bench.spec(system=[text_block("You are another.")])
+    records = AgentRecords(bench.events(), lost=1)
+    rebuilt = rebuild_headless(bench.services, another, records)
 
-    assert len(resumed.state.transcript) == 6
-    [dropped] = resumed.state.edits
+    assert len(rebuilt.state.transcript) == 6
+    [dropped] = rebuilt.state.edits
     assert isinstance(dropped, ThinkingDropped)
     assert dropped.blocks == 3
 
@@ -590,7 +597,7 @@ async def test_what_was_spent_before_counts(tmp_path: Path) -> None:
     spent = bench.budget.spent
     bench.cut(len(bench.events()))
 
-    agent = bench.agent(bench.model, bench.spec(), resumed=bench.left())
+    agent = bench.agent(bench.model, bench.spec(), rebuilt=bench.left())
 
     assert agent.caller.budget.spent.tokens == spent.tokens
     assert agent.caller.budget.spent.usd == pytest.approx(spent.usd)
@@ -727,7 +734,8 @@ async def test_minutes_count_over_all_processes(tmp_path: Path) -> None:
 def test_who_has_not_started_is_not_there(tmp_path: Path) -> None:
     bench = AgentBench(tmp_path)
 
-    assert rebuild(bench.services, "a7", bench.events()) is None
+    assert rebuild(bench.services, "a7", AgentRecords([])) is None
+    assert agent_past(bench.services, "a7", AgentRecords([])) == NOT_BEGUN
 
 
 RESULT = {
@@ -750,6 +758,6 @@ async def test_hand_ins_that_were_sent_back_are_counted_when_told(
     await bench.run([DONE])
     started = bench.events("agent.started")
     for more, count in (([], 0), ([back], 0), ([back, told], 1), ([back, told] * 2, 2)):
-        resumed = rebuild(bench.services, "lead", [*started, *more])
-        assert resumed is not None
-        assert resumed.returned == count
+        records = AgentRecords([*started, *more])
+        past = agent_past(bench.services, "lead", records)
+        assert past.returned == (back.data,) * count

@@ -13,7 +13,8 @@ from pydantic import BaseModel
 from orchestrator.agent.budget import Budget
 from orchestrator.agent.build import Services, build_agent
 from orchestrator.agent.loop import NO_HOOKS, Agent, Hooks
-from orchestrator.agent.rebuild import Resumed, rebuild
+from orchestrator.agent.rebuild import AgentRecords, Rebuilt, rebuild
+from orchestrator.agent.replay import Remake, no_remake
 from orchestrator.agent.spec import AgentSpec, Outcome
 from orchestrator.agent.usage import Worked
 from orchestrator.clock import Clock
@@ -179,7 +180,7 @@ class AgentBench:
         model: Model,
         spec: AgentSpec,
         *,
-        resumed: Resumed | None = None,
+        rebuilt: Rebuilt | None = None,
         hooks: Hooks = NO_HOOKS,
     ) -> Agent:
         self.opened = model
@@ -190,7 +191,7 @@ class AgentBench:
             spec,
             registry=self.registry(desk),
             workspace=Workspace(self.root),
-            state=resumed.state if resumed else None,
+            state=rebuilt.state if rebuilt else None,
             hooks=hooks,
         )
 
@@ -211,21 +212,15 @@ class AgentBench:
         agent: str = "lead",
         *,
         lost: int = 0,
-        remake: Callable[[str], str | None] = lambda _call: None,
-    ) -> Resumed:
+        remake: Remake = no_remake,
+    ) -> Rebuilt:
         """The agent as the log has it, so many records of which are lost."""
         worked = Worked()
         for event in self.events():
             worked.apply(event)
         own, seconds = self.events(agent=agent), worked.of(agent)
-        found = rebuild(
-            self.services,
-            agent,
-            own,
-            seconds=seconds,
-            lost=lost,
-            again=lambda call: remake(call) or "",
-        )
+        records = AgentRecords(own, seconds, lost, remake)
+        found = rebuild(self.services, agent, records)
         assert found is not None
         return found
 
@@ -235,13 +230,13 @@ class AgentBench:
         *,
         limits: AgentLimits | None = None,
         lost: int = 0,
-        remake: Callable[[str], str | None] = lambda _call: None,
+        remake: Remake = no_remake,
     ) -> Outcome:
         """Go on with the agent from the log alone."""
         self.model = ScriptedModel(script)
-        resumed = self.left(lost=lost, remake=remake)
-        spec = resumed.spec if limits is None else replace(resumed.spec, limits=limits)
-        return await self.agent(self.model, spec, resumed=resumed).run()
+        rebuilt = self.left(lost=lost, remake=remake)
+        spec = rebuilt.spec if limits is None else replace(rebuilt.spec, limits=limits)
+        return await self.agent(self.model, spec, rebuilt=rebuilt).run()
 
     def events(self, *kinds: str, agent: str | None = None) -> list[Event]:
         return [

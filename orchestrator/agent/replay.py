@@ -1,0 +1,272 @@
+"""The events of one agent, followed one by one: they bring its state along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from orchestrator.agent.damage import RequestProof
+from orchestrator.agent.loop import barred_calls, output_ceiling
+from orchestrator.agent.notes import NOTED
+from orchestrator.agent.spec import AgentSpec
+from orchestrator.agent.state import AgentState
+from orchestrator.agent.stops import judge
+from orchestrator.errors import LimitReached
+from orchestrator.events import (
+    Event,
+    LimitReachedEvent,
+    ModelAnswered,
+    ModelFailed,
+    ModelRequested,
+    NotesUpdated,
+    ResultReplaced,
+    RunReopened,
+    TextAdded,
+    ThinkingDropped,
+    ToolEnded,
+    ToolStarted,
+    parse,
+)
+from orchestrator.messages import clean_text
+from orchestrator.models.base import Reply, Usage
+from orchestrator.store.transcript import LOST
+from orchestrator.tools.calls import Answered, Barred, CallResult, Known, OnRecord
+from orchestrator.tools.grace import UNKNOWN
+from orchestrator.tools.notes import UpdateNotes
+
+__all__ = ["Remake", "Replay", "no_remake"]
+
+Remake = Callable[[str], str]
+
+
+def no_remake(_call: str) -> str:
+    """Make no lost result again."""
+    return ""
+
+
+@dataclass(slots=True)
+class Replay:
+    """Follows the events of one agent. Then `close` says what must not run again.
+
+    Attributes:
+        spec: what the agent started with.
+        state: of the fresh agent; it is brought along.
+        replaced: what earlier processes sent in place of lost results, by call.
+        remake: id of a call whose result is lost → that result made again, or "".
+        proof: whether the conversation is what was sent; None: the log is whole.
+        may_have_begun: tools whose calls may have begun, though the log has no word
+            of it.
+    """
+
+    spec: AgentSpec
+    state: AgentState
+    replaced: dict[str, ResultReplaced]
+    remake: Remake = no_remake
+    proof: RequestProof | None = None
+    may_have_begun: frozenset[str] = frozenset()
+    _begun: set[str] = field(default_factory=set)
+    """Calls with effects that were started."""
+    _end_before: int | None = None
+    """What `previous_end` was before the request that has no outcome."""
+    _under_way: bool = False
+    _turn: int = 0
+    """Of the newest request."""
+    _recovered: int = 0
+    """`seq` of the newest reply that is lost and of which calls are known."""
+
+    @classmethod
+    def of(cls, spec: AgentSpec, state: AgentState, events: Sequence[Event]) -> Replay:
+        """Return the replay that `events` are to be applied to."""
+        replaced = [
+            parse(event, ResultReplaced)
+            for event in events
+            if event.kind == ResultReplaced.KIND
+        ]
+        return cls(spec, state, {each.call: each for each in replaced})
+
+    def apply(self, event: Event) -> None:
+        """Take over one event; they come in the order of the log."""
+        handler = self._HANDLERS.get(event.kind)
+        if handler is not None:
+            handler(self, event)
+
+    def close(self) -> None:
+        """Mark what must not run again, and what will be sent again."""
+        state = self.state
+        if self._under_way:
+            # The same request leaves once more, marks included.
+            state.previous_end = self._end_before
+        calls = {call["id"]: call["name"] for call in state.transcript.open_calls}
+        state.prior = {
+            call: each for call, each in state.prior.items() if call in calls
+        }
+        for call in state.waiting:
+            if call in self._begun:
+                state.prior[call] = Barred(UNKNOWN)
+            elif calls[call] in self.may_have_begun:
+                state.prior.setdefault(call, Barred(UNKNOWN))
+        if self.proof:
+            self.proof.drop_unproven(state)
+
+    def _requested(self, event: Event) -> None:
+        state = self.state
+        if self.proof and self.proof.is_void(event, state):
+            return
+        self._end_step()
+        if self._under_way and not (state.pending_results or state.pending_texts):
+            state.previous_end = self._end_before  # the same once more
+        state.flush()
+        if self.proof:
+            self.proof.check(event, state, ends=(state.previous_end, self._end_before))
+        self._turn = event.data["turn"]
+        self._send()
+
+    def _send(self) -> None:
+        state = self.state
+        self._end_before, self._under_way = state.previous_end, True
+        state.previous_end = len(state.transcript) - 1
+
+    def _failed(self, _event: Event) -> None:
+        self._under_way = False
+
+    def _answered(self, event: Event) -> None:
+        state, answered = self.state, parse(event, ModelAnswered)
+        self._receive()
+        state.turns = answered.turn  # one without an answer is made again
+        reply = Reply(
+            content=answered.content,
+            stop_reason=answered.stop_reason,
+            usage=Usage(**answered.usage),
+            cut_calls=frozenset(answered.cut_calls),
+            broken_calls=answered.broken_calls,
+            stop_details=answered.stop_details,
+        )
+        state.last_answered = state.reached is not None
+        if not state.last_answered:
+            verdict, state.streaks = judge(reply, state.streaks)
+            state.due = verdict.say
+            state.ending = verdict if verdict.end else None
+            if verdict.more_output:
+                state.raise_output(output_ceiling(self.spec))
+        if answered.kept:
+            state.take_reply(answered.content, reply.usage)
+            state.prior = dict(barred_calls(reply))
+
+    def _receive(self) -> None:
+        """Make ready for a reply, whose request may be lost."""
+        self._end_step()
+        self.state.flush()
+        if not self._under_way:
+            self._send()
+        self._under_way = False
+
+    def _tool_started(self, event: Event) -> None:
+        if event.data["call"] not in self.state.transcript.call_ids:
+            self._recover(event)
+        if event.data["effects"] == "effects":
+            self._begun.add(event.data["call"])
+
+    def _recover(self, event: Event) -> None:
+        """Put a call where its reply would be, which is lost.
+
+        So its result is of use, and what it began is not begun anew.
+        """
+        state, data = self.state, event.data
+        if event.cause != self._recovered:
+            self._receive()
+            self._recovered = event.cause
+            state.turns = max(state.turns, self._turn)
+            state.last_answered = state.reached is not None
+            state.due, state.ending = "", None
+        block = {"type": "tool_use", "id": data["call"], "name": data["name"]}
+        state.take_reply([{**block, "input": data["input"]}], Usage(known=False))
+
+    def _thinking_dropped(self, _event: Event) -> None:
+        self.state.transcript.drop_thinking()
+
+    def _tool_ended(self, event: Event) -> None:
+        ended, prior = parse(event, ToolEnded), self.state.prior
+        # The first outcome counts; an accepted hand-in may have been answered anew.
+        if not isinstance(prior.get(ended.call), Answered):
+            form = OnRecord if ended.ends else Answered
+            prior[ended.call] = form(_result(ended))
+
+    def _noted(self, event: Event) -> None:
+        """Take a note as done: an append must not be made again."""
+        state, section, text = self.state, event.data["section"], event.data["text"]
+        for call in state.transcript.open_calls:
+            is_note = call["name"] == UpdateNotes.name
+            is_new = is_note and call["id"] not in state.prior
+            if is_new and clean_text(str(call["input"].get("text", ""))) == text:
+                state.prior[call["id"]] = Known(NOTED.format(section=section))
+                return
+
+    def _text_added(self, event: Event) -> None:
+        self.state.pending_texts.append(event.data["text"])
+        self.state.due = ""
+        self.state.last_told = self.state.reached is not None
+
+    def _limit_reached(self, event: Event) -> None:
+        data = event.data
+        self.state.reached = LimitReached(data["limit"], data["used"], data["allowed"])
+
+    def _reopened(self, event: Event) -> None:
+        """Take the last hand-in as answered: there is more to do."""
+        self._end_step()
+        self.state.reopen()
+        self.state.pending_texts.append(event.data["text"])
+
+    def _end_step(self) -> None:
+        """Put the results of the last step into the message that was sent."""
+        state = self.state
+        results = [
+            self._sent_for(call["id"], call["name"])
+            for call in state.transcript.open_calls
+        ]
+        state.pending_results, state.prior = results, {}
+        if any(each.name == self.spec.hand_in for each in results):
+            failed = state.streaks.hand_ins + 1
+            state.streaks = replace(state.streaks, hand_ins=failed)
+
+    def _sent_for(self, call: str, name: str) -> CallResult:
+        """Return the result that was sent for a call, or is from now on."""
+        prior = self.state.prior.get(call)
+        if isinstance(prior, Answered | OnRecord):
+            return prior.result
+        known = self.replaced.get(call)
+        if known is None:
+            made = self.remake(call)
+            known = ResultReplaced(call, made or LOST, is_error=not made)
+            self.state.edits.append(known)
+        return CallResult(
+            call,
+            name,
+            known.content,
+            is_error=known.is_error,
+            tokens=self.state.count(known.content),
+        )
+
+    _HANDLERS: ClassVar[dict[str, Callable[..., None]]] = {
+        ModelRequested.KIND: _requested,
+        ModelFailed.KIND: _failed,
+        ModelAnswered.KIND: _answered,
+        ToolStarted.KIND: _tool_started,
+        ToolEnded.KIND: _tool_ended,
+        NotesUpdated.KIND: _noted,
+        TextAdded.KIND: _text_added,
+        ThinkingDropped.KIND: _thinking_dropped,
+        LimitReachedEvent.KIND: _limit_reached,
+        RunReopened.KIND: _reopened,
+    }
+
+
+def _result(ended: ToolEnded) -> CallResult:
+    return CallResult(
+        call=ended.call,
+        name=ended.name,
+        content=ended.content,
+        is_error=ended.is_error,
+        ends=ended.ends,
+        tokens=ended.tokens,
+    )
