@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
-from agent_bench import PRICE, AgentBench, Echo, Write, last_user, results_in
+from agent_bench import DONE, PRICE, AgentBench, Echo, Write, last_user, results_in, use
 
 from orchestrator.agent.loop import CUT, Hooks
 from orchestrator.errors import LimitReached, StoreError, ToolError
@@ -27,12 +27,6 @@ from orchestrator.testing import (
     say,
     think,
 )
-
-DONE = call("finish", report="All is well.")
-
-
-def use(call_id: str, name: str = "echo", **given: Any) -> dict[str, Any]:
-    return {"type": "tool_use", "id": call_id, "name": name, "input": given}
 
 
 async def test_an_accepted_hand_in_ends_the_work(bench: AgentBench) -> None:

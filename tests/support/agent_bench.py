@@ -29,13 +29,24 @@ from orchestrator.spec.limits import AgentLimits
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.eventlog import EventLog
 from orchestrator.store.reading import read_events
-from orchestrator.testing import FakeClock, Script, ScriptedModel
+from orchestrator.testing import FakeClock, Script, ScriptedModel, call
 from orchestrator.tools.base import Effects, Tool, ToolContext, ToolOutput
 from orchestrator.tools.files import ReadFile
 from orchestrator.tools.handin import Finish
 from orchestrator.tools.registry import Registry
 
-__all__ = ["PRICE", "AgentBench", "Echo", "Write", "last_user", "results_in"]
+__all__ = [
+    "DONE",
+    "PRICE",
+    "AgentBench",
+    "Echo",
+    "Write",
+    "last_user",
+    "results_in",
+    "use",
+]
+
+DONE = call("finish", report="All is well.")
 
 # A round price: a dollar a million tokens of input, ten of output.
 PRICE = Price("m", (Rates(1, 10, 1.25, 2, 0.1),), "made up")
@@ -256,6 +267,11 @@ class AgentBench:
     @property
     def requests(self) -> list[ModelRequest]:
         return self.model.requests
+
+
+def use(call_id: str, name: str = "echo", **given: Any) -> Block:
+    """A call whose id is of use to the test."""
+    return {"type": "tool_use", "id": call_id, "name": name, "input": given}
 
 
 def last_user(request: ModelRequest) -> list[Block]:
