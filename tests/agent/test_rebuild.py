@@ -59,6 +59,15 @@ def answered(bench: AgentBench) -> list[tuple[int, Any]]:
     ]
 
 
+def check_readers(bench: AgentBench) -> None:
+    """Readers are shown what each request of the newest process held."""
+    events = bench.events()
+    asked = [at for at, each in enumerate(events) if each.kind == "model.requested"]
+    own = asked[len(asked) - len(bench.requests) :]
+    for at, request in zip(own, bench.requests, strict=True):
+        assert transcript(events[: at + 1], "lead") == request.messages
+
+
 @pytest.fixture(scope="module")
 def length() -> int:
     return 38
@@ -91,6 +100,7 @@ async def test_cut_after_any_event_it_ends_the_same(tmp_path: Path, seq: int) ->
     contents = [content for _, content in answered(bench)]
     assert contents == [content for _, content in whole]
     assert len(bench.events("model.requested")) == asked + len(bench.requests)
+    check_readers(bench)
 
 
 @pytest.mark.parametrize("seq", range(2, 39, 3))
@@ -218,6 +228,7 @@ async def test_cut_around_its_last_call_the_limit_still_holds(
     assert len(bench.events("limit.reached")) == 1
     told = [e for e in bench.events("text.added") if e.data["reason"] == "limit"]
     assert len(told) == 1
+    check_readers(bench)
 
 
 async def test_a_last_call_without_a_hand_in_is_not_made_again(
