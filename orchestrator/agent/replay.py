@@ -113,6 +113,8 @@ class Replay:
         state = self.state
         if self.proof and self.proof.is_void(event, state):
             return
+        if state.last_answered:
+            state.raise_limit()
         self._end_step()
         if self._under_way and not (state.pending_results or state.pending_texts):
             state.previous_end = self._end_before  # the same once more
@@ -203,9 +205,13 @@ class Replay:
                 return
 
     def _text_added(self, event: Event) -> None:
-        self.state.pending_texts.append(event.data["text"])
-        self.state.due = ""
-        self.state.last_told = self.state.reached is not None
+        state = self.state
+        state.pending_texts.append(event.data["text"])
+        state.due = ""
+        if event.data["reason"] == "limit":
+            state.last_told = state.reached is not None
+        elif state.reached:
+            state.raise_limit()
 
     def _limit_reached(self, event: Event) -> None:
         data = event.data

@@ -135,18 +135,21 @@ class AgentState:
     def reopen(self) -> None:
         """Forget how the agent ended: it is given more to do."""
         self.flush()
-        self.reached, self.ending, self.due = None, None, ""
-        self.last_told = self.last_answered = False
+        self.raise_limit()
+        self.ending, self.due = None, ""
         self.prior, self.streaks = {}, Streaks()
 
-    def go_on(self, hand_in: str) -> None:
-        """Forget the limit that was reached: it was raised since.
+    def raise_limit(self) -> None:
+        """Forget the limit that was reached: there is more than a last call."""
+        self.reached, self.last_told, self.last_answered = None, False, False
 
-        What was handed in at the end is not taken, so that the work goes on.
+    def go_on(self, hand_in: str) -> None:
+        """Go on with the work: the limit that was reached is raised.
+
+        What was handed in at the end is not taken.
         """
-        self.reached, self.ending = None, None
-        self.last_told = self.last_answered = False
-        self.due = "continue"
+        self.raise_limit()
+        self.ending, self.due = None, "continue"
         for call in self.transcript.open_calls:
             if call["name"] == hand_in:
                 self.due = ""

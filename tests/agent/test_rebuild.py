@@ -14,7 +14,7 @@ from orchestrator.messages import text_of
 from orchestrator.models.base import ModelRequest
 from orchestrator.spec.limits import AgentLimits
 from orchestrator.store.transcript import rebuild as transcript
-from orchestrator.testing import Step, call, fail, reply, say, think
+from orchestrator.testing import Script, Step, call, fail, reply, say, think
 from orchestrator.tools.grace import UNKNOWN
 
 PARTS: list[Step] = [
@@ -274,21 +274,34 @@ async def test_a_raised_limit_lets_the_work_go_on_from_its_hand_in(
     assert "has been raised" in text_of(last_user(bench.requests[0]))
 
 
-async def test_a_hand_in_that_a_raised_limit_takes_back_stays_taken_back(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(last_call, id="from its hand-in"),
+        pytest.param(["one", "two"], id="from words"),
+    ],
+)
+@pytest.mark.parametrize("answers", [0, 1, 2])
+async def test_work_that_a_raised_limit_let_go_on_goes_on_once(
+    tmp_path: Path, script: Script, answers: int
 ) -> None:
-    bench = AgentBench(tmp_path, [Echo()])
-    more = AgentLimits(turns=9)
-    await bench.run(last_call, limits=AgentLimits(turns=2))
-    await bench.resume([call("echo"), call("finish", report="All.")], limits=more)
-    answered = bench.requests[0].messages
-    bench.cut(bench.events("model.answered")[-1].seq - 1)
+    bench, more = AgentBench(tmp_path, [Echo()]), AgentLimits(turns=9)
+    await bench.run(script, limits=AgentLimits(turns=2))
+    steps: list[Step] = [use("t5"), use("t6"), DONE]
+    await bench.resume(steps, limits=more)
+    sent = [each.body for each in bench.requests]
+    newest = bench.events("model.requested")[answers - 3]
+    bench.cut(newest.seq)
 
-    await bench.resume([call("finish", report="All.")], limits=more)
+    outcome = await bench.resume(steps[answers:], limits=more)
 
-    assert "has been raised" in text_of(answered[-1]["content"])
-    assert bench.requests[0].messages[: len(answered)] == answered
-    assert transcript(bench.events(), "lead")[: len(answered)] == answered
+    assert [each.body for each in bench.requests] == sent[answers:]
+    assert (outcome.kind, outcome.value, outcome.limit) == (
+        "submitted",
+        "All is well.",
+        "",
+    )
+    check_readers(bench)
 
 
 async def test_a_raised_limit_lets_the_work_go_on_from_words(tmp_path: Path) -> None:
