@@ -61,7 +61,9 @@ def stop_run(folder: RunFolder, *, wait_s: float = WAIT_S) -> str:
     if not folder.path.exists():
         return f"stopped before it had begun: {folder.id}; nothing was spent"
     view = load_run(folder)
-    after = f"; `orchestrate resume {folder.id}` goes on" if view.is_resumable else ""
+    after = (
+        f"; `orchestrate resume {folder.handle}` goes on" if view.is_resumable else ""
+    )
     return f"{view.state}: {folder.path}{after}"
 
 
@@ -125,7 +127,9 @@ def _worker(folder: RunFolder) -> Holder:
             "which; end that process with Ctrl-C or SIGTERM"
         )
     view = load_run(folder)
-    after = f"; `orchestrate resume {folder.id}` goes on" if view.is_resumable else ""
+    after = (
+        f"; `orchestrate resume {folder.handle}` goes on" if view.is_resumable else ""
+    )
     raise click.ClickException(
         f"nobody works on run `{folder.id}`, it is {view.state}{after}"
     )
@@ -171,6 +175,6 @@ def _waited(
 def _too_late(folder: RunFolder, by: Holder, wait_s: float) -> OrchestratorError:
     return OrchestratorError(
         f"process {by.pid} still works on run `{folder.id}` after {wait_s:g} s; the "
-        f"request waits for it. `orchestrate show {folder.id}` tells how it stands, "
-        f"`kill -9 {by.pid}` ends it; `orchestrate resume` goes on in any case"
+        f"request waits for it. `orchestrate show {folder.handle}` tells how it "
+        f"stands, `kill -9 {by.pid}` ends it; `orchestrate resume` goes on in any case"
     )

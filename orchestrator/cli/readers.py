@@ -96,11 +96,12 @@ def show(run: str, runs_dir: Path, as_json: bool) -> None:
         "notes": folder.progress,
     }
     there = {name: str(path) for name, path in files.items() if path.exists()}
+    earlier = [str(path) for path in folder.earlier_reports()]
     if as_json:
-        print_json({**view.to_dict(now), "files": there})
+        print_json({**view.to_dict(now), "files": there, "earlier_reports": earlier})
         return
     style = Style()
-    for line in summary_lines(view, now=now, style=style):
+    for line in summary_lines(view, handle=folder.handle, now=now, style=style):
         print(line)
     print()
     for line in agent_table(view, now=now, style=style):
@@ -112,6 +113,8 @@ def show(run: str, runs_dir: Path, as_json: bool) -> None:
         print(pad(name, 12) + safe(place))
     if "report" not in there:
         print(pad("report", 12) + ("not yet" if view.is_running else "none"))
+    for index, place in enumerate(earlier):
+        print(pad("" if index else "earlier", 12) + safe(place))
 
 
 def _remarks(view: RunView) -> Iterator[str]:

@@ -237,6 +237,7 @@ def _show(
     from orchestrator.cli.signals import heard, stop_on_signal  # noqa: PLC0415
     from orchestrator.logs import configure  # noqa: PLC0415
     from orchestrator.runtime.run import Live  # noqa: PLC0415
+    from orchestrator.store.layout import RunFolder  # noqa: PLC0415
 
     configure()
 
@@ -268,6 +269,9 @@ def _show(
     sys.stdout.flush()
     if mode != "quiet" or result.state != "done":
         _say(f"{result.state}: {result.folder}" + _because(result))
+    if mode != "quiet" and result.state == "partial":
+        handle = RunFolder(result.folder).handle
+        _say(f"hint: `orchestrate resume {handle}` does what is missing")
     return result.exit_code
 
 

@@ -18,6 +18,7 @@ from orchestrator.cli.output import (
     terminal_width,
     width,
 )
+from orchestrator.ids import LEAD
 from orchestrator.inspection.agents import AgentView
 from orchestrator.inspection.reading import RunSummary
 from orchestrator.inspection.run import LimitUse, RunView, moment
@@ -27,6 +28,7 @@ from orchestrator.inspection.sentences import (
     duration,
     tokens,
 )
+from orchestrator.inspection.tokens import Cost
 
 __all__ = ["agent_table", "limit_words", "run_table", "summary_lines"]
 
@@ -184,15 +186,22 @@ def limit_words(use: LimitUse) -> str:
 
 
 def summary_lines(
-    view: RunView, *, now: datetime | None, style: Style
+    view: RunView, *, handle: str, now: datetime | None, style: Style
 ) -> Iterator[str]:
-    """Yield the head of `show`: what was asked, how it stands and why."""
+    """Yield the head of `show`: what was asked, how it stands and why.
+
+    Args:
+        view: the run.
+        handle: what commands call it.
+        now: ends what is under way.
+        style: of the terminal.
+    """
     yield pad("run", _LABEL_COLUMNS) + style(safe(view.id), "bold")
     if view.objective:
         yield _row("objective", cut(safe(view.objective), 400))
     for question in view.questions:
         yield _row("asked", cut(safe(question), 400))
-    yield pad("state", _LABEL_COLUMNS) + _state(view, style)
+    yield pad("state", _LABEL_COLUMNS) + _state(view, handle, style)
     for index, each in enumerate(view.missing):
         label = pad("" if index else "missing", _LABEL_COLUMNS)
         yield fill(safe(each), indent=_INDENT + "  ", first=label + "- ")
@@ -208,8 +217,8 @@ def summary_lines(
             f"{tokens(returned)}",
         )
     cost = view.cost.to_dict()
-    whole = "" if cost["usd_is_whole"] else " (the price of some calls is unknown)"
-    yield _row("usd", dollars(cost["usd"]) + whole)
+    whole = " (the price of some calls is unknown)" if view.cost.unpriced else ""
+    yield _row("usd", dollars(cost["usd"]) + whole + _cut_off(view.cost))
     uses = "; ".join(limit_words(use) for use in view.limit_use(now))
     if uses:
         yield _row("limits", uses)
@@ -220,11 +229,21 @@ def summary_lines(
         yield _row("models", safe(names))
 
 
+def _cut_off(cost: Cost) -> str:
+    """Return what calls that were cut off may have cost, in words."""
+    if not cost.cut:
+        return ""
+    calls = count_phrase(cost.cut, "call")
+    were = "was" if cost.cut == 1 else "were"
+    most = f"at most {dollars(cost.cut_usd)} more" if cost.cut_usd else "perhaps more"
+    return f", and {most} for {calls} that {were} cut off"
+
+
 def _row(label: str, text: str) -> str:
     return fill(text, indent=_INDENT, first=pad(label, _LABEL_COLUMNS))
 
 
-def _state(view: RunView, style: Style) -> str:
+def _state(view: RunView, handle: str, style: Style) -> str:
     state = safe(view.state)
     reason = safe(view.reason) or {
         "crashed": "its process is gone without saying why",
@@ -233,10 +252,11 @@ def _state(view: RunView, style: Style) -> str:
     text = f"{state}: {reason}" if reason else state
     shown = fill(text, indent=_INDENT, first=_INDENT).lstrip()
     colored = style(state, state_color(view.state), "bold") + shown[len(state) :]
-    raised = [limit for agent, limit in view.limits_reached if not agent]
-    if view.is_resumable and (view.state != "partial" or raised):
-        more = f" --set limits.{safe(raised[-1])}=…" if raised else ""
-        colored += f"\n{_INDENT}go on with: orchestrate resume {safe(view.id)}{more}"
+    if view.is_resumable:
+        reached = [limit for agent, limit in view.limits_reached if agent == LEAD]
+        is_limit = view.state == "partial" and reached
+        more = f" --set limits.{safe(reached[-1])}=…" if is_limit else ""
+        colored += f"\n{_INDENT}go on with: orchestrate resume {safe(handle)}{more}"
     return colored
 
 

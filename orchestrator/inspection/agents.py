@@ -58,6 +58,8 @@ class AgentView:
     _earlier_s: float = 0.0
     """At work in spans that are over."""
     _span_start: datetime | None = None
+    _set_aside: tuple[float, int] = (0.0, 0)
+    """Dollars and tokens, for the request that is out."""
 
     def apply(self, event: Event, at: datetime | None) -> None:
         """Take over one event of this agent; kinds that say nothing are skipped."""
@@ -96,6 +98,8 @@ class AgentView:
     def interrupt(self, at: datetime | None) -> None:
         """Forget what was under way: the process that did it is gone since `at`."""
         self.tools.clear()
+        if self.asking:
+            self.cost.add_cut(*self._set_aside)
         self.asking = False
         self._earlier_s, self._span_start = self.seconds(at), None
 
@@ -183,6 +187,8 @@ class AgentView:
         self.asking = True
         self.turns = max(self.turns, int(number(data.get("turn"))))
         self.context_tokens = int(number(data.get("estimated_tokens")))
+        most = self.context_tokens + int(number(data.get("max_output_tokens")))
+        self._set_aside = number(data.get("reserved_usd")), most
 
     def _on_answered(self, data: dict[str, Any], _at: datetime | None) -> None:
         self.asking = False
@@ -191,13 +197,19 @@ class AgentView:
             before = self.tokens.sent
             self.tokens.add_usage(usage)
             self.context_tokens = self.tokens.sent - before or self.context_tokens
+            if usage.get("known") is False:
+                self.cost.add_cut(*self._set_aside)
         self.cost.add_call(data.get("usd"))
 
-    def _on_retried(self, _data: dict[str, Any], _at: datetime | None) -> None:
+    def _on_retried(self, data: dict[str, Any], _at: datetime | None) -> None:
         self.retries += 1
+        if data.get("begun"):
+            self.cost.add_cut(*self._set_aside)
 
     def _on_failed(self, data: dict[str, Any], _at: datetime | None) -> None:
         self.asking = False
+        if data.get("begun"):
+            self.cost.add_cut(*self._set_aside)
         self.reason = f"{data.get('error', '')}: {data.get('message', '')}".strip(": ")
 
     def _on_tool_started(self, data: dict[str, Any], _at: datetime | None) -> None:

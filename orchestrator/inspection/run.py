@@ -169,10 +169,11 @@ class RunView:
                     stack.extend((child, depth + 1) for child in below)
 
     def limit_use(self, now: datetime | None = None) -> list[LimitUse]:
-        """Return the run's own limits with what is used of each."""
+        """Return the run's own limits with what counts as used of each."""
+        cost = self.cost
         used = {
-            "usd": self.cost.usd,
-            "tokens": self.tokens.limited,
+            "usd": cost.usd + cost.cut_usd,
+            "tokens": self.tokens.limited + cost.cut_tokens,
             "minutes": self.seconds(now) / 60,
             "turns": max((each.turns for each in self.agents.values()), default=0),
             "subagents": len(self.subagents),
@@ -257,6 +258,7 @@ class RunView:
             agent.resumed(at)
 
     def _on_reopened(self, event: Event, at: datetime | None) -> None:
+        self.limits_reached = []  # they were raised, or do not matter any more
         question = str(event.data.get("question", ""))
         if question:
             self.questions.append(question)

@@ -74,12 +74,26 @@ class Tokens:
 
 @dataclass(slots=True)
 class Cost:
-    """Dollars of some calls; calls whose price is unknown are counted apart."""
+    """Dollars of some calls; what is not known of them is counted apart.
+
+    A call that was cut off may be billed, nobody knows how much: at most what was set
+    aside for it, which is what limits count.
+    """
 
     usd: float = 0.0
     priced: int = 0
     """Calls whose price is known."""
     unpriced: int = 0
+    cut: int = 0
+    """Calls that were cut off."""
+    cut_usd: float = 0.0
+    cut_tokens: int = 0
+
+    def add_cut(self, usd: float, tokens: int) -> None:
+        """Add one call that was cut off, with what was set aside for it."""
+        self.cut += 1
+        self.cut_usd += usd
+        self.cut_tokens += tokens
 
     def add_call(self, usd: object) -> None:
         """Add one call; None means that its price is unknown."""
@@ -94,11 +108,14 @@ class Cost:
         self.usd += other.usd
         self.priced += other.priced
         self.unpriced += other.unpriced
+        self.cut += other.cut
+        self.cut_usd += other.cut_usd
+        self.cut_tokens += other.cut_tokens
 
     @property
     def is_known(self) -> bool:
-        """Return whether the price of every call is known."""
-        return not self.unpriced
+        """Return whether it is known what every call cost."""
+        return not self.unpriced and not self.cut
 
     def to_dict(self) -> dict[str, Any]:
         """Return the dollars, None where no price is known, and what is unknown."""
@@ -106,4 +123,7 @@ class Cost:
         return {
             "usd": None if nothing else round(self.usd, 6),
             "usd_is_whole": self.is_known,
+            "cut_calls": self.cut,
+            "cut_usd_at_most": round(self.cut_usd, 6),
+            "cut_tokens_at_most": self.cut_tokens,
         }

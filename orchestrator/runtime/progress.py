@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import orjson
 import structlog
 
+from orchestrator.agent.budget import Amount
+from orchestrator.agent.usage import Spent
 from orchestrator.clock import Clock
 from orchestrator.errors import StoreError
 from orchestrator.events import (
@@ -76,6 +79,7 @@ class Progress:
         self._ended: dict[str, Any] = {}
         self._limits: dict[str, Any] = {}
         self._questions: list[str] = []
+        self._spent = Spent()
 
     @property
     def seconds(self) -> float:
@@ -94,6 +98,7 @@ class Progress:
     def apply(self, event: Event) -> None:
         """Take in one event, without writing."""
         self._dirty = True
+        self._spent.apply(event)
         data = event.data
         match event.kind:
             case RunStarted.KIND:
@@ -129,6 +134,7 @@ class Progress:
             self.apply(event)
         self.totals = history.totals
         self.carried_s = history.worked.of()
+        self._spent = deepcopy(history.spent)
         self._begun = set(history.begun)
         for agent, tokens in history.tokens.items():
             if agent in self._rows:
@@ -217,10 +223,18 @@ class Progress:
             tokens=totals.limited_tokens,
             max_tokens=limits["tokens"],
             usd=totals.usd,
+            usd_set_aside=self._set_aside.usd,
             max_usd=limits.get("usd"),
             max_minutes=limits["minutes"],
             reason=self._ended.get("reason", ""),
         )
+
+    @property
+    def _set_aside(self) -> Amount:
+        """Return what counts as used for calls that are out, or were cut off."""
+        known = Amount(self.totals.usd or 0.0, self.totals.limited_tokens)
+        rest = self._spent.total - known
+        return Amount(max(round(rest.usd, 8), 0.0), max(rest.tokens, 0))
 
     def _run_json(self) -> bytes:
         started, ended = self._started, self._ended
@@ -239,6 +253,7 @@ class Progress:
             "seconds": round(self.seconds, 3),
             "agents": 1 + len(self._rows),
             "totals": asdict(self.totals),
+            "set_aside": asdict(self._set_aside),
             "limits": self._limits,
             "models": started.data["models"],
             "versions": started.data["versions"],

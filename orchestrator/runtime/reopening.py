@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 from orchestrator.agent.budget import RAISABLE, Budget
 from orchestrator.errors import LimitReached, SpecError
@@ -14,6 +15,7 @@ from orchestrator.events import (
     parse,
 )
 from orchestrator.ids import LEAD
+from orchestrator.runtime.history import History
 from orchestrator.runtime.lead import lead_limits
 from orchestrator.runtime.past import Past
 from orchestrator.runtime.prepare import Prepared
@@ -21,18 +23,21 @@ from orchestrator.runtime.session import Session
 from orchestrator.store.disk import store_error
 from orchestrator.store.layout import RunFolder
 
-__all__ = ["check_partial", "keep_earlier", "reopening"]
+__all__ = ["check_covers_used", "check_partial", "keep_earlier", "reopening", "used_of"]
 
 HAND_IN = "finish"
 
 
-def check_partial(folder: RunFolder, events: Sequence[Event], ready: Prepared) -> None:
+def check_partial(
+    folder: RunFolder, events: Sequence[Event], ready: Prepared, history: History
+) -> None:
     """Make sure that the lead of a partial run has something to do, and may.
 
     Args:
         folder: the run's.
         events: those about the run as a whole.
         ready: its task, with the limits that hold from now on.
+        history: all of its log, folded.
 
     Raises:
         SpecError: a limit stopped the lead, and it is not raised; or all that is
@@ -41,7 +46,7 @@ def check_partial(folder: RunFolder, events: Sequence[Event], ready: Prepared) -
     if not _left_to_do(events):
         raise SpecError(
             f"all that run `{folder.id}` lacks was stopped by a person, and stays so; "
-            f'`orchestrate ask {folder.id} "TEXT"` can have it done'
+            f'`orchestrate ask {folder.handle} "TEXT"` can have it done'
         )
     reached = _reached(events)
     if reached is None:
@@ -53,9 +58,46 @@ def check_partial(folder: RunFolder, events: Sequence[Event], ready: Prepared) -
     raise SpecError(
         f"run `{folder.id}` was stopped by its limit `{reached.limit}` of "
         f"{reached.allowed:g}; raise it to go on, as in "
-        f"`orchestrate resume {folder.id} --set limits.{reached.limit}="
-        f"{2 * reached.allowed:g}`"
+        f"`orchestrate resume {folder.handle} --set limits.{reached.limit}="
+        f"{_enough(reached, used_of(history))}`"
     )
+
+
+def used_of(history: History) -> dict[str, float]:
+    """Return what counts as used of the limits of the whole run, by name."""
+    spent = history.spent.total
+    minutes = history.worked.of() / 60
+    return {"usd": spent.usd, "tokens": spent.tokens, "minutes": minutes}
+
+
+def _enough(reached: LimitReached, used: Mapping[str, float]) -> str:
+    """Return a limit that gives as much again, in round figures."""
+    wanted = 2 * max(reached.allowed, used.get(reached.limit, 0.0))
+    step = 10.0 ** (math.floor(math.log10(wanted)) - 1)
+    return f"{math.ceil(round(wanted / step, 6)) * step:.10g}"
+
+
+def check_covers_used(
+    overrides: Mapping[str, str], ready: Prepared, used: Mapping[str, float]
+) -> None:
+    """Make sure that no limit is lowered below what is used already.
+
+    Args:
+        overrides: the limits that change, as `limits.usd` → value.
+        ready: the task with them.
+        used: what counts as used, by name.
+
+    Raises:
+        SpecError: one is; agents at work would be ended by it.
+    """
+    for name, amount in used.items():
+        limit = getattr(ready.task.limits, name)
+        if f"limits.{name}" in overrides and limit <= amount:
+            raise SpecError(
+                f"`limits.{name}` of {limit:g} is not above the {amount:.6g} that the "
+                "run has used, calls that were cut off included",
+                field=f"limits.{name}",
+            )
 
 
 def _reached(events: Sequence[Event]) -> LimitReached | None:
@@ -76,7 +118,7 @@ def reopening(past: Past, session: Session) -> RunReopened | None:
     if past.question:
         question = session.services.redact(past.question)
         text = words("question", question=question, tool=HAND_IN)
-        number = _free_number(past.folder)
+        number = len(past.folder.earlier_reports()) + 1
         return RunReopened(text, question, number if past.has_report else 0)
     if past.state != "partial":
         return None
@@ -108,13 +150,6 @@ def _limits(session: Session) -> list[str]:
     if session.prepared.usd is not None and totals.usd is not None:
         lines.insert(0, f"{totals.usd:.2f} of {session.prepared.usd:.2f} dollars used")
     return lines
-
-
-def _free_number(folder: RunFolder) -> int:
-    number = 1
-    while folder.earlier_report(number).exists():
-        number += 1
-    return number
 
 
 def keep_earlier(folder: RunFolder, number: int) -> None:

@@ -20,7 +20,13 @@ from orchestrator.runtime.host import Host
 from orchestrator.runtime.inputs import changed_inputs
 from orchestrator.runtime.past import Past, state_of
 from orchestrator.runtime.prepare import Prepared, prepare
-from orchestrator.runtime.reopening import check_partial, keep_earlier, reopening
+from orchestrator.runtime.reopening import (
+    check_covers_used,
+    check_partial,
+    keep_earlier,
+    reopening,
+    used_of,
+)
 from orchestrator.runtime.result import RunResult
 from orchestrator.runtime.run import Live, work
 from orchestrator.runtime.session import Session, open_session, started, versions
@@ -32,7 +38,7 @@ from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.disk import remove_halves
 from orchestrator.store.eventlog import EventLog
 from orchestrator.store.layout import RunFolder
-from orchestrator.store.lock import RunLock
+from orchestrator.store.lock import RunLock, is_held
 from orchestrator.subagents.dispatch import Dispatcher
 from orchestrator.subagents.roster import Roster
 
@@ -80,8 +86,9 @@ def read_past(
     begun = parse(first, RunStarted) if first else None
     changed = {**_raised_before(events, begun), **(overrides or {})}
     prepared = _prepared(folder, host, changed, begun)
+    check_covers_used(overrides or {}, prepared, used_of(history))
     if state == "partial" and not question:
-        check_partial(folder, events, prepared)
+        check_partial(folder, events, prepared, history)
     notices = (*_damage(history), *_gone(history, folder), *changed_inputs(folder))
     return Past(
         folder=folder,
@@ -98,9 +105,14 @@ def read_past(
 
 def _check_state(folder: RunFolder, state: str, question: str) -> None:
     if question and state not in FINISHED:
+        if is_held(folder):
+            raise SpecError(
+                f"run `{folder.id}` is at work; a question can be asked once it has "
+                f"finished (`orchestrate show {folder.handle}`)"
+            )
         raise SpecError(
-            f"run `{folder.id}` is not finished; `orchestrate resume` goes on with it, "
-            "and a question can be asked afterwards"
+            f"run `{folder.id}` is not finished; `orchestrate resume {folder.handle}` "
+            "goes on with it, and a question can be asked afterwards"
         )
     if not question and state in ("done", "failed"):
         raise SpecError(

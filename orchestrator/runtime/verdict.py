@@ -70,7 +70,10 @@ def judged(session: Session, roster: Roster, outcome: Outcome | Bug | None) -> V
     if isinstance(outcome, Bug):
         return Verdict("failed", f"a fault of the program: {outcome.what}")
     if outcome is None:
-        return Verdict("interrupted", "stopped; `orchestrate resume` goes on")
+        return Verdict(
+            "interrupted",
+            f"stopped; `orchestrate resume {session.folder.handle}` goes on",
+        )
     has_explored = bool(session.sightings.of(LEAD))
     missing = roster.missing(has_explored=has_explored)
     if outcome.kind == "submitted" and isinstance(outcome.value, Report):

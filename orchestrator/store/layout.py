@@ -12,8 +12,17 @@ from orchestrator.errors import StoreError, UnknownRun
 from orchestrator.ids import safe_name
 from orchestrator.store.disk import store_error, sync_folder, write_beside
 
-__all__ = ["RunFolder", "check_writable", "create", "find_run", "is_run", "list_runs"]
+__all__ = [
+    "DEFAULT_RUNS_DIR",
+    "RunFolder",
+    "check_writable",
+    "create",
+    "find_run",
+    "is_run",
+    "list_runs",
+]
 
+DEFAULT_RUNS_DIR = Path("runs")
 PROBE_BYTES = 1 << 20  # less room than this and no run gets far
 _RUN_ID = re.compile(r"\d{8}-\d{6}-.+")
 _SHOWN_RUNS = 5
@@ -30,6 +39,15 @@ class RunFolder:
     def id(self) -> str:
         """Return the run's id."""
         return self.path.name
+
+    @property
+    def handle(self) -> str:
+        """Return what the run is called on a command line, here and now.
+
+        Its id, where commands look for runs by themselves; else its path.
+        """
+        is_default = self.path.parent.absolute() == DEFAULT_RUNS_DIR.absolute()
+        return self.id if is_default else str(self.path)
 
     @property
     def events(self) -> Path:
@@ -54,6 +72,13 @@ class RunFolder:
     def earlier_report(self, number: int) -> Path:
         """Return the report before a further question, counted from 1."""
         return self.path / f"report.{number}.md"
+
+    def earlier_reports(self) -> list[Path]:
+        """Return the reports before further questions that are there, in order."""
+        found: list[Path] = []
+        while (path := self.earlier_report(len(found) + 1)).exists():
+            found.append(path)
+        return found
 
     def earlier_result(self, number: int) -> Path:
         """Return the result before a further question, counted from 1."""

@@ -23,6 +23,7 @@ Section = Literal[
 ]
 SECTIONS: tuple[str, ...] = get_args(Section)
 """Those of the lead, in order."""
+CENT = 0.01
 MAX_SECTION_CHARS = 8000
 MAX_FREE_SECTIONS = 20
 MAX_TITLE_CHARS = 60
@@ -54,6 +55,8 @@ class RunHeader:
     """None: the price of a model is unknown."""
     max_usd: float | None
     max_minutes: float
+    usd_set_aside: float = 0.0
+    """For calls that are out, or were cut off: at most so much more."""
     questions: tuple[str, ...] = ()
     """Further ones, asked when it had finished; in order."""
     reason: str = ""
@@ -206,7 +209,9 @@ def _header(header: RunHeader) -> str:
         money = "dollars unknown (a model without a known price)"
     else:
         limit = "" if header.max_usd is None else f" of ${header.max_usd:,.2f}"
-        money = f"${header.usd:,.2f}{limit}"
+        aside = header.usd_set_aside
+        more = f", and at most ${aside:,.2f} more set aside" if aside >= CENT else ""
+        money = f"${header.usd:,.2f}{limit}{more}"
     asked = [header.objective, *(f"Asked then: {each}" for each in header.questions)]
     quote = "\n>\n".join(
         "\n".join(f"> {line}".rstrip() for line in _tidy(text).split("\n"))
