@@ -324,17 +324,18 @@ def _lines_from_end(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
     The first is what follows the last newline, mostly nothing.
     """
-    position = file.seek(0, os.SEEK_END)
-    held = b""
+    position = end = file.seek(0, os.SEEK_END)
+    held: list[bytes] = []  # of the line that is not whole yet, the last part first
     while position > 0:
         step = min(_CHUNK_BYTES, position)
         position -= step
         file.seek(position)
-        held = file.read(step) + held
-        first, *lines = held.split(b"\n")
-        end = position + len(held)
-        for line in reversed(lines):
+        first, *lines = file.read(step).split(b"\n")
+        while lines:
+            held.append(lines.pop())
+            line = b"".join(reversed(held))
             yield end - len(line), line
             end -= len(line) + 1
-        held = first
-    yield 0, held
+            held.clear()
+        held.append(first)
+    yield 0, b"".join(reversed(held))

@@ -20,6 +20,16 @@ _NAMES: dict[type[Payload], tuple[str, ...]] = {}
 REF = "$artifact"
 """Key of what stands for a field that is stored apart."""
 _START = '{"v":'
+_DECODER = json.JSONDecoder()
+# So that reading a line takes time in proportion to its length, whatever is in it:
+# what is lost with the rest is announced.
+_WORK = 16
+"""Characters that may be looked at in vain, for each of a damaged line."""
+_MIN_WORK = 1 << 20
+_TRY = 100
+"""What each try costs, in characters."""
+_TRY_NESTED = 10_000
+"""The same, where nesting is beyond all bounds."""
 
 
 class Found(NamedTuple):
@@ -133,10 +143,12 @@ def _salvage(line: bytes) -> Found:
     events: list[Event] = []
     lost: list[str] = []
     done = 0  # characters up to the end of the last whole record
+    work = _WORK * len(text) + _MIN_WORK
     at = text.find(_START)
-    while at != -1:
+    while at != -1 and work > 0:
         found = _record_at(text, at)
-        if found is None:
+        if isinstance(found, int):
+            work -= found
             at = text.find(_START, at + 1)
             continue
         lost.append(text[done:at])
@@ -148,14 +160,22 @@ def _salvage(line: bytes) -> Found:
     return Found(events, _why("".join(lost)), end)
 
 
-def _record_at(text: str, at: int) -> tuple[Event, int] | None:
+def _record_at(text: str, at: int) -> tuple[Event, int] | int:
+    """Return the record at `at` and its end, or what it took to see there is none."""
+    end = at
     try:
-        _, end = json.JSONDecoder().raw_decode(text, at)
+        _, end = _DECODER.raw_decode(text, at)
         raw = text[at:end].encode("utf-8", "surrogateescape")
         event = to_event(orjson.loads(raw))
+    except json.JSONDecodeError as error:
+        # A string without an end is told by its start, and was searched to the last.
+        is_open = error.msg.startswith("Unterminated")
+        seen = len(text) if is_open else max(end, error.pos)
+        # To make the error, lines were counted from the start, which is faster.
+        return _TRY + seen - at + error.pos // 32
     except (ValueError, RecursionError):
-        return None
-    return None if event is None else (event, end)
+        return _TRY_NESTED
+    return _TRY + end - at if event is None else (event, end)
 
 
 def _why(lost: str) -> str:
