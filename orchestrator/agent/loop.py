@@ -276,7 +276,9 @@ class Agent:
 
     async def _ask_last(self, why: str) -> str:
         """Make the last call and keep its reply; return why it failed, or ""."""
-        state = self.state
+        state, turns = self.state, self.spec.limits.turns
+        if turns is not None and state.turns >= turns:
+            return "no turn is left for it"
         if state.transcript.open_calls and not state.pending_results:
             self._bar_open()
             state.add(await self._answer_open(), [])
@@ -289,7 +291,9 @@ class Agent:
                 reply = await self.caller.ask(state, last=True)
         except TimeoutError:
             return f"no answer within {self._last_call_s:g} s"
-        except (ModelError, LimitReached) as error:
+        except LimitReached:
+            return "too little is left for it"
+        except ModelError as error:
             return str(error)
         reply = usable(reply, state.transcript.call_ids)
         kept = bool(reply.content) and reply.stop_reason != "refusal"

@@ -75,6 +75,8 @@ class RunReopened(Payload):
     """The further question; "" where what is missing is to be done."""
     earlier: int = 0
     """Number that the report of before is kept under, as in `report.1.md`; 0: none."""
+    limits: dict[str, Any] = field(default_factory=dict)
+    """As they are from now on; empty where none has changed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -248,9 +248,7 @@ class RunView:
         self._earlier_s = self.seconds()
         self._span_start = at
         self.resumes += 1
-        limits = event.data.get("limits")
-        if isinstance(limits, dict):
-            self.limits = {**self.limits, **limits}
+        self._raise_limits(event)
         self.state, self.reason, self.exit_code = "running", "", None
         self.ended_at, self.missing, self.traceback = None, [], ""
         for agent in self.agents.values():
@@ -262,8 +260,14 @@ class RunView:
         question = str(event.data.get("question", ""))
         if question:
             self.questions.append(question)
+        self._raise_limits(event)
         self.state = "running"
         self.agent(event.agent).reopened(at)
+
+    def _raise_limits(self, event: Event) -> None:
+        limits = event.data.get("limits")
+        if isinstance(limits, dict):
+            self.limits = {**self.limits, **limits}
 
     def _on_ended(self, event: Event, at: datetime | None) -> None:
         data = event.data

@@ -8,7 +8,7 @@ from contextlib import suppress
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.errors import ToolError
 from orchestrator.ids import LEAD
-from orchestrator.messages import Block, text_block
+from orchestrator.messages import Block, Message, text_block, tool_calls
 from orchestrator.models.fields import request_fields
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.spec.context_files import ContextFile
@@ -109,19 +109,41 @@ def expected_tokens(calls: Sequence[Block]) -> int:
 
 
 class OwnReads:
-    """Reminds the lead, after several own reads in a row, that it can delegate."""
+    """Reminds the lead, after several own reads in a row, that it can delegate.
 
-    def __init__(self, hint: Callable[[], str]) -> None:
+    It counts in the conversation itself, so that a lead that goes on after a crash is
+    told what it would have been told.
+    """
+
+    def __init__(
+        self, hint: Callable[[], str], messages: Callable[[], Sequence[Message]]
+    ) -> None:
+        """Make it.
+
+        Args:
+            hint: the words.
+            messages: of the conversation; the newest is the step that has just ended.
+        """
         self._hint = hint
-        self._in_a_row = 0
+        self._messages = messages
 
     def after_turn(self, results: Sequence[CallResult]) -> list[str]:
         """Return the hint where it is due, once per streak."""
         names = {each.name for each in results}
         if not names or not names <= READS:
-            self._in_a_row = 0
             return []
-        before = self._in_a_row
-        self._in_a_row += len(results)
-        due = before < READS_BEFORE_HINT <= self._in_a_row
+        before = _reads_before(self._messages())
+        due = before < READS_BEFORE_HINT <= before + len(results)
         return [self._hint()] if due else []
+
+
+def _reads_before(messages: Sequence[Message]) -> int:
+    """Return how many own reads, and nothing else, came just before the newest step."""
+    count = 0
+    for message in reversed(messages[:-1]):
+        if message["role"] == "assistant":
+            calls = tool_calls(message["content"])
+            if not calls or any(call["name"] not in READS for call in calls):
+                break
+            count += len(calls)
+    return count

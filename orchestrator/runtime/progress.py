@@ -107,8 +107,9 @@ class Progress:
                 self._limits = {**self._limits, **(data.get("limits") or {})}
                 self._ended = {}
                 self._end_rows(is_over=False)
-            case RunReopened.KIND if data["question"]:
-                self._questions.append(data["question"])
+            case RunReopened.KIND:
+                self._limits = {**self._limits, **(data.get("limits") or {})}
+                self._questions += [data["question"]] if data["question"] else []
             case RunEnded.KIND:
                 self._ended = {**data, "at": event.at}
                 self._end_rows(is_over=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from orchestrator.agent.budget import RAISABLE, Budget
 from orchestrator.errors import LimitReached, SpecError
@@ -15,6 +16,7 @@ from orchestrator.events import (
     parse,
 )
 from orchestrator.ids import LEAD
+from orchestrator.messages import clean_text
 from orchestrator.runtime.history import History
 from orchestrator.runtime.lead import lead_limits
 from orchestrator.runtime.past import Past
@@ -23,7 +25,15 @@ from orchestrator.runtime.session import Session
 from orchestrator.store.disk import store_error
 from orchestrator.store.layout import RunFolder
 
-__all__ = ["check_covers_used", "check_partial", "keep_earlier", "reopening", "used_of"]
+__all__ = [
+    "check_covers_used",
+    "check_partial",
+    "check_raised",
+    "keep_earlier",
+    "new_limits",
+    "reopening",
+    "used_of",
+]
 
 HAND_IN = "finish"
 
@@ -48,6 +58,29 @@ def check_partial(
             f"all that run `{folder.id}` lacks was stopped by a person, and stays so; "
             f'`orchestrate ask {folder.handle} "TEXT"` can have it done'
         )
+    check_raised(folder, events, ready, history, command="resume")
+
+
+def check_raised(
+    folder: RunFolder,
+    events: Sequence[Event],
+    ready: Prepared,
+    history: History,
+    *,
+    command: str,
+) -> None:
+    """Make sure that no limit is reached that stopped the lead.
+
+    Args:
+        folder: the run's.
+        events: those about the run as a whole.
+        ready: its task, with the limits that hold from now on.
+        history: all of its log, folded.
+        command: that raises it.
+
+    Raises:
+        SpecError: one is.
+    """
     reached = _reached(events)
     if reached is None:
         return
@@ -55,10 +88,11 @@ def check_partial(
     budget = Budget(own.usd, own.tokens, Budget(ready.usd, ready.task.limits.tokens))
     if reached.limit not in RAISABLE or budget.is_raised(reached, own):
         return
+    text = ' "TEXT"' if command == "ask" else ""
     raise SpecError(
         f"run `{folder.id}` was stopped by its limit `{reached.limit}` of "
         f"{reached.allowed:g}; raise it to go on, as in "
-        f"`orchestrate resume {folder.handle} --set limits.{reached.limit}="
+        f"`orchestrate {command} {folder.handle}{text} --set limits.{reached.limit}="
         f"{_enough(reached, used_of(history))}`"
     )
 
@@ -116,10 +150,11 @@ def reopening(past: Past, session: Session) -> RunReopened | None:
     """Return what the lead is told where it has ended, or None where it has not."""
     words = session.services.words
     if past.question:
-        question = session.services.redact(past.question)
+        question = session.services.redact(clean_text(past.question))
         text = words("question", question=question, tool=HAND_IN)
         number = len(past.folder.earlier_reports()) + 1
-        return RunReopened(text, question, number if past.has_report else 0)
+        earlier = number if past.has_report else 0
+        return RunReopened(text, question, earlier, new_limits(past))
     if past.state != "partial":
         return None
     text = words(
@@ -128,7 +163,14 @@ def reopening(past: Past, session: Session) -> RunReopened | None:
         limits="\n".join(f"- {line}" for line in _limits(session)),
         tool=HAND_IN,
     )
-    return RunReopened(text, "")
+    return RunReopened(text, "", limits=new_limits(past))
+
+
+def new_limits(past: Past) -> dict[str, Any]:
+    """Return the limits as they are from now on; empty where none has changed."""
+    if not past.overrides:
+        return {}
+    return {**past.prepared.task.limits.model_dump(), "usd": past.prepared.usd}
 
 
 def _left_to_do(events: Sequence[Event]) -> list[str]:
@@ -141,14 +183,14 @@ def _left_to_do(events: Sequence[Event]) -> list[str]:
 def _limits(session: Session) -> list[str]:
     """Return the limits of the run with what is used of each, a line each."""
     limits, progress = session.prepared.task.limits, session.progress
-    totals = progress.totals
+    spent, usd = session.services.budget.spent, session.prepared.usd
     lines = [
-        f"{totals.limited_tokens:,} of {limits.tokens:,} tokens used",
+        f"{spent.tokens:,} of {limits.tokens:,} tokens used",
         f"{progress.seconds / 60:.1f} of {limits.minutes:g} minutes used",
         f"{progress.subagents} of {limits.subagents} subagents used",
     ]
-    if session.prepared.usd is not None and totals.usd is not None:
-        lines.insert(0, f"{totals.usd:.2f} of {session.prepared.usd:.2f} dollars used")
+    if usd is not None:
+        lines.insert(0, f"{spent.usd:.2f} of {usd:.2f} dollars used")
     return lines
 
 

@@ -23,7 +23,9 @@ from orchestrator.runtime.prepare import Prepared, prepare
 from orchestrator.runtime.reopening import (
     check_covers_used,
     check_partial,
+    check_raised,
     keep_earlier,
+    new_limits,
     reopening,
     used_of,
 )
@@ -87,7 +89,9 @@ def read_past(
     changed = {**_raised_before(events, begun), **(overrides or {})}
     prepared = _prepared(folder, host, changed, begun)
     check_covers_used(overrides or {}, prepared, used_of(history))
-    if state == "partial" and not question:
+    if question:
+        check_raised(folder, events, prepared, history, command="ask")
+    elif state == "partial":
         check_partial(folder, events, prepared, history)
     notices = (*_damage(history), *_gone(history, folder), *changed_inputs(folder))
     return Past(
@@ -138,7 +142,7 @@ def _raised_before(events: Sequence[Event], begun: RunStarted | None) -> dict[st
     """Return the limits that earlier resumes changed, as overrides."""
     limits = begun.limits if begun else {}
     for event in events:
-        if event.kind == RunResumed.KIND:
+        if event.kind in (RunResumed.KIND, RunReopened.KIND):
             limits = {**limits, **(event.data.get("limits") or {})}
     first = begun.limits if begun else {}
     return {
@@ -255,7 +259,16 @@ def _reopened(session: Session, reopened: RunReopened) -> Session:
         return replace(session, question=reopened.question)
     if not folder.report.exists():
         return session
-    return replace(session, earlier_report=folder.report.read_text(encoding="utf-8"))
+    report = folder.report.read_text(encoding="utf-8", errors="replace")
+    return replace(session, earlier_report=report, earlier_result=_result_of(folder))
+
+
+def _result_of(folder: RunFolder) -> object:
+    """Return the result of before, or None if there is none that can be read."""
+    try:
+        return orjson.loads(folder.result.read_bytes())
+    except (OSError, ValueError):
+        return None
 
 
 def _taken_over(
@@ -302,7 +315,5 @@ def _announce(past: Past, session: Session, salt: bytes) -> list[Event]:
         if log.newest(LEAD) == 0:
             log.link(LEAD, first.seq)
     if past.history.last_seq:
-        limits = session.prepared.task.limits.model_dump()
-        new = {**limits, "usd": past.prepared.usd} if past.overrides else {}
-        log.append(RunResumed(versions(), past.history.last_seq, new))
+        log.append(RunResumed(versions(), past.history.last_seq, new_limits(past)))
     return more

@@ -209,7 +209,10 @@ async def _lead(session: Session, dispatcher: Dispatcher, past: AgentPast) -> Ou
         spec = replace(rebuilt.spec, limits=spec.limits)
     hooks = Hooks(expects=expected_tokens, on_last_call=finisher.take_as_is)
     if "delegate" in spec.allowed:
-        hint = OwnReads(lambda: services.words("delegate_reminder"))
+        hint = OwnReads(
+            lambda: services.words("delegate_reminder"),
+            lambda: agent.state.transcript.messages,
+        )
         hooks = replace(hooks, after_turn=hint.after_turn)
     agent = build_agent(
         services,

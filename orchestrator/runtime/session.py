@@ -57,6 +57,8 @@ class Session:
     """A further question that the lead is at work on."""
     earlier_report: str = ""
     """The report of before, where the lead does what is missing."""
+    earlier_result: object = None
+    """The result of before, likewise."""
 
     def crew(self) -> Crew:
         """Return what subagents are made from."""

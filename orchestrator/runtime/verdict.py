@@ -95,7 +95,13 @@ def _without_report(
     found, words = roster.findings, clean_text(_words(outcome.text))
     if session.earlier_report:
         why = f"what was missing is missing still: {outcome.reason}"
-        return Verdict("partial", why, [why, *missing], session.earlier_report)
+        return Verdict(
+            "partial",
+            why,
+            [why, *missing],
+            session.earlier_report,
+            session.earlier_result,
+        )
     if outcome.kind == "unvalidated" and words:
         why = f"the report was not handed in and is unvalidated: {outcome.reason}"
         missing = [why, *missing]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
@@ -93,7 +93,9 @@ async def run_child(crew: Crew, child: Child) -> SubagentEnded:
         )
         keep_file(crew.folder, child.id, "brief.md", spec.first[0]["text"].encode())
     else:
-        spec = rebuilt.spec
+        # What was sent stays as it was; limits may have been raised.
+        limits = crew.limits_of(child.brief, worked_s=rebuilt.state.carried_s)
+        spec = replace(rebuilt.spec, limits=limits)
     if past.headless:
         services.log.append(spec.started(), agent=child.id)
         rebuilt = rebuild_headless(services, spec, past.headless)

@@ -77,7 +77,7 @@ class Crew:
             self.context_files,
             book=self.book,
         )
-        limits = self._limits(brief, profile)
+        limits = self.limits_of(brief)
         output = self.task.limits.max_output_tokens
         return AgentSpec(
             id=agent,
@@ -115,11 +115,15 @@ class Crew:
         known = allowed_tools(profile, is_lead=False, available=available)
         return sorted({*known, *self.extra_tools})
 
-    def _limits(self, brief: Brief, profile: Profile) -> AgentLimits:
-        """Return the minimum of task, profile and brief."""
-        own = AgentLimits(
-            turns=self.task.limits.turns,
-            minutes=max(self.minutes_left() * TIME_SHARE, 0.01),
-        )
+    def limits_of(self, brief: Brief, *, worked_s: float = 0.0) -> AgentLimits:
+        """Return what a subagent may use: the minimum of task, profile and brief.
+
+        Args:
+            brief: what it is asked.
+            worked_s: seconds that it was at work already.
+        """
+        profile = self.profiles[brief.agent]
+        left = max(self.minutes_left() * TIME_SHARE, 0.01)
+        own = AgentLimits(turns=self.task.limits.turns, minutes=worked_s / 60 + left)
         limits = own.narrowed(profile.limits)
         return limits.narrowed(brief.limits) if brief.limits else limits

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from run_bench import brief
 
-from orchestrator.messages import Block
+from orchestrator.messages import Block, Message, text_block, user_message
 from orchestrator.runtime.lead import FRAME_TOKENS, OwnReads, expected_tokens
 from orchestrator.tools.calls import CallResult
 
@@ -43,22 +43,26 @@ def test_findings_are_expected_at_their_largest(
     assert expected_tokens(calls) == tokens
 
 
-def results(*names: str) -> list[CallResult]:
-    return [CallResult("t", name, "x", is_error=False) for name in names]
-
-
 def test_the_hint_comes_once_a_streak_of_own_reads() -> None:
-    hint = OwnReads(lambda: "hint")
-
-    said = [
-        hint.after_turn(results("grep", "read_file")),
-        hint.after_turn(results("glob", "list_dir")),
-        hint.after_turn(results("read_file")),
-        hint.after_turn(results("read_file")),
-        hint.after_turn(results("delegate")),
-        hint.after_turn(results(*["read_file"] * 5)),
-        hint.after_turn([]),
-        hint.after_turn(results(*["read_file"] * 4, "finish")),
+    messages: list[Message] = [user_message([text_block("go")])]
+    hint = OwnReads(lambda: "hint", lambda: messages)
+    steps = [
+        ["grep", "read_file"],
+        ["glob", "list_dir"],
+        ["read_file"],
+        ["read_file"],
+        ["delegate"],
+        ["read_file"] * 5,
+        [],
+        [*["read_file"] * 4, "finish"],
     ]
+
+    said = []
+    for names in steps:
+        content = [use(name) for name in names] or [text_block("well")]
+        messages.append({"role": "assistant", "content": content})
+        results = [CallResult("t", name, "x", is_error=False) for name in names]
+        said.append(hint.after_turn(results))
+        messages.append(user_message([text_block("results")]))
 
     assert said == [[], [], ["hint"], [], [], ["hint"], [], []]

@@ -202,7 +202,9 @@ async def test_asking_a_run_that_has_not_finished_is_refused(
     log = first.folder / "events.jsonl"
     log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:6]))
 
-    with pytest.raises(SpecError, match=r"is not finished; `orchestrate resume`"):
+    with pytest.raises(
+        SpecError, match=r"is not finished; `orchestrate resume .*` goes"
+    ):
         await asked(bench, first.folder, [])
     with pytest.raises(SpecError, match="the question is empty"):
         await asked(bench, first.folder, [], "  ")
@@ -395,3 +397,116 @@ async def test_findings_whose_files_are_gone_are_written_again(
     second = await resumed(bench, first.folder, script())
 
     assert {name: second.text(f"agents/a1/{name}") for name in PAGES} == pages
+
+
+async def test_a_good_result_stays_where_nothing_new_comes(bench: RunBench) -> None:
+    given = {"format": "json", "schema": {"type": "object"}}
+    wrong = finish("9 days [refunds.md:99].", result={"days": 9})
+    first = await bench.run(ScriptedModel([READ, wrong, wrong]), deliverable=given)
+    assert first.result.state == "partial"
+
+    second = await resumed(bench, first.folder, [fail("auth")])
+
+    assert second.json("result.json") == second.result.result == {"days": 9}
+    assert second.text("report.md") == first.result.report
+
+
+async def test_a_report_in_no_known_encoding_keeps_nothing_from_going_on(
+    bench: RunBench,
+) -> None:
+    first = await partial(bench)
+    (first.folder / "report.md").write_bytes(b"a person's note: \xff\xfe")
+
+    second = await resumed(bench, first.folder, script())
+
+    assert second.result.state == "done"
+
+
+async def test_a_question_with_half_a_character_is_asked_as_far_as_it_goes(
+    bench: RunBench,
+) -> None:
+    first = await bench.run(ScriptedModel([READ, FIRST]))
+
+    second = await asked(bench, first.folder, [SECOND], "O\udcf9 est-ce ?")
+
+    assert second.result.state == "done"
+    assert "O\ufffd est-ce ?" in last_results(second.requests[0])
+
+
+async def test_a_limit_that_stopped_the_lead_stops_questions_too(
+    bench: RunBench,
+) -> None:
+    first = await bench.run(ScriptedModel([READ, FIRST]), limits={"turns": 2})
+
+    with pytest.raises(
+        SpecError, match=r'orchestrate ask .* "TEXT" --set limits\.turns=4'
+    ):
+        await asked(bench, first.folder, [])
+    second = await asked(bench, first.folder, [READ, SECOND], limits={"turns": 9})
+
+    assert second.result.state == "done", second.result
+
+
+async def test_no_limit_is_lowered_below_what_is_used(bench: RunBench) -> None:
+    first = await bench.run(ScriptedModel([READ, FIRST]))
+    before = first.events()
+
+    with pytest.raises(SpecError, match=r"`limits\.tokens` of 1000 is not above the"):
+        await asked(bench, first.folder, [], limits={"tokens": 1000})
+
+    assert first.events() == before
+
+
+async def test_a_raised_limit_survives_a_kill_right_after_the_question(
+    bench: RunBench,
+) -> None:
+    first = await bench.run(ScriptedModel([READ, FIRST]), limits={"turns": 2})
+    await asked(bench, first.folder, [READ, SECOND], limits={"turns": 9})
+    log = first.folder / "events.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    start = next(n for n, line in enumerate(lines) if b'"run.reopened"' in line)
+    log.write_bytes(b"".join(lines[: start + 1]))
+
+    third = await resumed(bench, first.folder, [READ, SECOND])
+
+    assert third.result.state == "done"
+    assert third.json("run.json")["limits"]["turns"] == 9
+
+
+async def test_a_raised_limit_reaches_subagents_at_work(bench: RunBench) -> None:
+    found = submit(item("14 days.", "refunds.md:1", "A refund takes 14 days."))
+    lead = [delegate(brief("With")), finish("14 days [a1#1].")]
+    first = await bench.play(
+        lead, {"With": [READ, READ, call("list_dir"), found]}, limits={"turns": 5}
+    )
+    log = first.folder / "events.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    calls = [n for n, line in enumerate(lines) if b'"model.answered"' in line]
+    kept = next(n for n in calls if b'"list_dir"' in lines[n])
+    log.write_bytes(b"".join(lines[:kept]))
+
+    model = played(
+        [finish("14 days [a1#1].")],
+        {"With": [call("list_dir", path="."), call("glob", pattern="*"), READ, found]},
+    )
+    second = await resumed(bench, first.folder, model, turns=30)
+
+    assert second.result.state == "done", second.result
+
+
+async def test_the_lead_is_reminded_of_subagents_as_if_nothing_had_happened(
+    bench: RunBench,
+) -> None:
+    reads = [call("read_file", path="refunds.md", first_line=n) for n in (1, 2)]
+    steps = [*reads, *reads, *reads, FIRST]
+    whole = await bench.run(ScriptedModel(steps))
+    log = whole.folder / "events.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    kept = [n for n, line in enumerate(lines) if b'"model.requested"' in line][3]
+    log.write_bytes(b"".join(lines[:kept]))
+
+    again = await resumed(bench, whole.folder, steps[3:])
+
+    assert [each.body for each in again.requests] == [
+        each.body for each in whole.requests[3:]
+    ]
