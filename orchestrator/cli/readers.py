@@ -168,6 +168,12 @@ def notes(run: str, follow: bool, runs_dir: Path, as_json: bool) -> None:
                 rule = f"── {clock_time(datetime.now(UTC))} "
                 print("\n" + rule + "─" * (terminal_width() - len(rule)))
             _print_notes(folder, text, as_json=as_json)
+    if summarize(folder).state == "crashed":
+        print(
+            f"note: the run is crashed, nobody works on it; the notes are those of its "
+            f"last moment (`orchestrate resume {safe(folder.handle)}` goes on)",
+            file=sys.stderr,
+        )
 
 
 def _notes_text(folder: RunFolder) -> str | None:

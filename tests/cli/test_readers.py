@@ -150,7 +150,7 @@ def test_show_of_a_crashed_run_says_how_to_go_on(runs: Path, capsys: Capture) ->
     shown = out(capsys, "show", "last")
 
     assert "crashed: its process is gone" in shown
-    assert f"orchestrate resume {RUN_ID}" in shown
+    assert f"orchestrate resume {runs / RUN_ID}" in shown
     assert "never ran" in shown
 
 
@@ -308,6 +308,19 @@ def test_long_ids_are_cut_on_a_terminal_only() -> None:
     assert width(cut) <= 80
     assert cut.startswith("20261129-201500-")
     assert whole.startswith(long.id)
+
+
+def test_notes_of_a_crashed_run_say_so_beside_them(
+    folder: RunFolder, capsys: Capture
+) -> None:
+    log = folder.events.read_bytes().splitlines(keepends=True)
+    folder.events.write_bytes(b"".join(log[:-1]))
+
+    assert main(["notes", "last"]) == 0
+
+    shown = capsys.readouterr()
+    assert shown.out == folder.progress.read_text()
+    assert "nobody works on it" in shown.err
 
 
 def test_notes_that_are_not_there_yet_are_said_so(runs: Path, capsys: Capture) -> None:
