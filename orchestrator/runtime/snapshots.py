@@ -43,7 +43,11 @@ def read_history(folder: RunFolder) -> History:
 def _take_all(history: History, folder: RunFolder, *, stop: int | None = None) -> None:
     artifacts = Artifacts(folder.artifacts)
     for line in read_lines(
-        folder.events, start=history.offset, after=history.lines, stop=stop
+        folder.events,
+        start=history.offset,
+        after=history.lines,
+        seen=history.last_seq,
+        stop=stop,
     ):
         history.take(line, artifacts)
 

@@ -20,10 +20,11 @@ import orjson
 
 from orchestrator.clock import Clock
 from orchestrator.errors import RunBusy, StoreError
-from orchestrator.events import SCHEMA_VERSION, Event, Payload
+from orchestrator.events import SCHEMA_VERSION, Event, Payload, WorkTime
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.disk import reason, store_error, sync_folder
 from orchestrator.store.lock import lock_log
+from orchestrator.store.reading import read_events
 from orchestrator.store.records import REF, dump, plain, records_of
 
 __all__ = ["EventLog"]
@@ -45,6 +46,8 @@ class EventLog:
         self._artifacts = artifacts
         self._clock = clock
         self._run = orjson.dumps(run_id)
+        self._carried_s = 0.0  # at work in earlier processes
+        self._began = clock.monotonic()
         self._agents: dict[str, bytes] = {}
         self._handle: int | None = None
         self._seq = 0
@@ -115,8 +118,13 @@ class EventLog:
         return self._newest.get(agent, 0)
 
     def link(self, agent: str, seq: int) -> None:
-        """Say that what happens to `agent` next comes of the event `seq`."""
+        """Say that what happens to `agent` next comes of the event `seq`.
+
+        It is numbered behind that in any case: the last line need not be the newest,
+        if the log is damaged.
+        """
         self._newest[agent] = seq
+        self._seq = max(self._seq, seq)
 
     def append(
         self, payload: Payload, *, agent: str = "", cause: int | None = None
@@ -151,9 +159,13 @@ class EventLog:
                 self._agents.get(agent) or self._agent(agent),
                 payload.KIND.encode(),
             )
-            self._write(b'%b"cause":%d,"data":%b}\n' % (line, led, encoded))
+            worked = round(self._carried_s + self._clock.monotonic() - self._began, 3)
+            more = b'"cause":%d,"worked_s":%.3f,"data":%b}\n' % (led, worked, encoded)
+            self._write(line + more)
             self._seq = self._newest[agent] = seq
-            event = Event(seq, at, self.run_id, agent, payload.KIND, led, data)
+            event = Event(
+                seq, at, self.run_id, agent, payload.KIND, led, data, worked_s=worked
+            )
             if self._subscribers:
                 self._waiting.append(event)
         if self._subscribers:
@@ -221,7 +233,7 @@ class EventLog:
             sync_folder(self.path.parent)
 
     def _mend(self) -> None:
-        """Cut off a torn last line and find the last `seq`."""
+        """Cut off a torn last line; find the last `seq` and what it carries."""
         lost = 0  # records behind the last whole one
         with self.path.open("rb") as file:
             lines = _lines_from_end(file)
@@ -234,8 +246,17 @@ class EventLog:
                 found = records_of(line)
                 lost += bool(found.why)
         if found.events:
-            self._seq = found.events[-1].seq + lost
+            newest = found.events[-1]
+            self._seq = newest.seq + lost
+            self._carried_s = newest.worked_s or self._derived()
         self._size = os.fstat(self._fd).st_size
+
+    def _derived(self) -> float:
+        """Return the seconds at work in a log whose events do not carry them."""
+        work = WorkTime()
+        for event in read_events(self.path):
+            work.apply(event)
+        return work.seconds
 
     def _cut(self, start: int, line: bytes, end: int) -> None:
         """Keep the whole records of an unfinished last line, `end` bytes of it."""

@@ -5,6 +5,7 @@ Reading never fails because of damage: it costs the damaged record, and is annou
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -55,21 +56,46 @@ class Line(NamedTuple):
 
 
 def read_lines(
-    path: Path, *, start: int = 0, after: int = 0, stop: int | None = None
+    path: Path,
+    *,
+    start: int = 0,
+    after: int = 0,
+    seen: int = 0,
+    stop: int | None = None,
 ) -> Iterator[Line]:
     """Yield the lines of a log; the run may be live.
 
-    An unfinished last line is what a crash leaves: of it only whole records count.
+    An unfinished last line is what a crash leaves: of it only whole records count. A
+    record that stands out of its order, or once more, is damage of its line.
 
     Args:
         path: the log.
         start: offset of the first line to read.
         after: number of the line before that.
+        seen: `seq` of the last record before that.
         stop: offset behind the last line to read; None: the end of the file.
 
     Raises:
         StoreError: the file cannot be opened or read.
     """
+    held: list[Line] = []  # the newest line with records, and those without behind it
+    for line in _lines(path, start, after, stop):
+        if not line.events:
+            if held:
+                held.append(line)
+            else:
+                yield line
+            continue
+        if held:
+            held[0], seen = _in_order(held[0], seen, line.events[0].seq)
+            yield from held
+        held = [line]
+    if held:
+        held[0], _ = _in_order(held[0], seen, math.inf)
+        yield from held
+
+
+def _lines(path: Path, start: int, after: int, stop: int | None) -> Iterator[Line]:
     try:
         with path.open("rb") as file:
             offset = file.seek(start)
@@ -84,6 +110,33 @@ def read_lines(
                 offset += len(data)
     except OSError as error:
         raise store_error("read the log", path, error) from error
+
+
+def _in_order(line: Line, seen: int, following: float) -> tuple[Line, int]:
+    """Return a line without records that stand elsewhere than they were written.
+
+    Args:
+        line: with at least one record.
+        seen: `seq` of the last record before it that stands where it should.
+        following: `seq` of the first record behind it.
+
+    Returns:
+        The line, and what `seen` is behind it.
+    """
+    first = line.events[0].seq
+    if seen < first < following and len(line.events) == 1:
+        return line, first
+    kept: list[Event] = []
+    whys = [line.why] if line.why else []
+    behind = [*(event.seq for event in line.events[1:]), following]
+    for event, then in zip(line.events, behind, strict=True):
+        # One that is too far ahead must not cost all those that it has passed.
+        if event.seq <= seen or seen < then < event.seq:
+            whys.append(f"`{event.kind}`, seq {event.seq}: not in its place")
+        else:
+            kept.append(event)
+            seen = event.seq
+    return line._replace(events=kept, why="; ".join(whys)), seen
 
 
 def read_spans(path: Path, spans: Iterable[Span]) -> Iterator[Event]:
@@ -101,10 +154,15 @@ def read_spans(path: Path, spans: Iterable[Span]) -> Iterator[Event]:
     except OSError as error:
         raise store_error("read the log", path, error) from error
     last: Span | None = None
+    seen = 0
     try:
         for span in spans:
             if span != last:
-                yield from records_of(os.pread(handle, span[1], span[0])).events
+                data = os.pread(handle, span[1], span[0])
+                line = Line(0, span[0], data, records_of(data).events, "")
+                if line.events:
+                    line, seen = _in_order(line, seen, math.inf)
+                    yield from line.events
             last = span
     except OSError as error:
         raise store_error("read the log", path, error) from error
@@ -117,6 +175,7 @@ def read_events(path: Path, artifacts: Artifacts | None = None) -> Iterator[Even
 
     A damaged record is passed over, and announced by an event of kind `log.damaged`
     with `seq` 0 and `data` {"line", "why"}; whole records on the same line are kept.
+    So is one that stands where it was not written.
 
     Args:
         path: the log.

@@ -32,7 +32,7 @@ from orchestrator.testing import FakeClock, ScriptedModel, Step, fail
 
 CALLS = 5 + 2 * 5
 EVENTS = 88
-WAYS = ("NULs", "half", "glued")
+WAYS = ("NULs", "half", "glued", "twice", "again", "swapped", "late")
 STEP = 2
 """Calls that a lost reply may cost: itself, and the one that it led to."""
 COSTS = {"subagent.accepted": 5}
@@ -68,14 +68,18 @@ def events_of(run: Path) -> list[Event]:
 
 
 def damaged(lines: list[bytes], place: int, way: str) -> list[bytes]:
-    """The lines with one of them spoilt in place."""
-    line = lines[place]
+    """The lines with one of them spoilt in place, or where it should not be."""
+    line, before, behind = lines[place], lines[:place], lines[place + 1 :]
     spoilt = {
-        "NULs": b"\0" * 512 + b"\n",
-        "half": line[: len(line) // 2] + b"\n",
-        "glued": line[: len(line) // 2],
+        "NULs": [b"\0" * 512 + b"\n", *behind],
+        "half": [line[: len(line) // 2] + b"\n", *behind],
+        "glued": [line[: len(line) // 2], *behind],
+        "twice": [line, line, *behind],
+        "again": [line, *behind, line],
+        "swapped": [*behind[:1], line, *behind[1:]],
+        "late": [*behind, line],
     }[way]
-    return [*lines[:place], spoilt, *lines[place + 1 :]]
+    return [*before, *spoilt]
 
 
 def broken(finished: Path, to: Path, place: int, way: str, cut: int) -> Broken:
@@ -87,7 +91,9 @@ def broken(finished: Path, to: Path, place: int, way: str, cut: int) -> Broken:
     (run / "events.jsonl").write_bytes(b"".join(kept))
     for derived in ("report.md", "run.json", "progress.md"):
         (run / derived).unlink(missing_ok=True)
-    return Broken(run, events[place], answered(events[:cut]))
+    # Of two that are swapped, the one that went ahead is not believed.
+    lost = place + (way == "swapped" and place + 1 < cut)
+    return Broken(run, events[lost], answered(events[:cut]))
 
 
 def answered(events: list[Event]) -> int:
@@ -199,7 +205,7 @@ async def test_one_damaged_record_costs_no_more_than_itself(
 ) -> None:
     assert len(lines_of(finished)) == EVENTS
 
-    await survives(finished, tmp_path, place, WAYS[place % 3], seed=place)
+    await survives(finished, tmp_path, place, WAYS[place % len(WAYS)], seed=place)
 
 
 async def test_lost_findings_are_made_again_once_and_shown_to_readers(
