@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from orchestrator.agent.budget import NOTHING, Amount
 from orchestrator.events import (
@@ -15,10 +14,9 @@ from orchestrator.events import (
     ModelFailed,
     ModelRequested,
     ModelRetried,
-    RunEnded,
     RunResumed,
-    RunStarted,
     SubagentEnded,
+    WorkTime,
 )
 from orchestrator.models.base import Usage
 
@@ -97,47 +95,42 @@ class Worked:
     """Seconds at work of the run and of each agent, without those between processes.
 
     Attributes:
-        seconds: agent, or "" for the run → seconds in spans that are over.
-        began: the same → when the span began that is still open, or "".
-        last: time of the newest event.
+        run: of the run.
+        seconds: agent → seconds in spans that are over.
+        began: agent that has not delivered → the run's seconds when the span began that
+            is still open, or None.
     """
 
+    run: WorkTime = field(default_factory=WorkTime)
     seconds: dict[str, float] = field(default_factory=dict)
-    began: dict[str, str] = field(default_factory=dict)
-    last: str = ""
+    began: dict[str, float | None] = field(default_factory=dict)
 
     def apply(self, event: Event) -> None:
         """Take in one event of the log."""
+        self.run.apply(event)
         if event.kind == RunResumed.KIND:
             # Also those that had ended: an agent may be given more to do.
-            for who in (RUN, *self.began):
-                self._close(who)
-                self.began[who] = event.at
-        self.last = event.at or self.last
-        if event.kind == RunStarted.KIND:
-            self.began[RUN] = event.at
-        elif event.kind == RunEnded.KIND:
-            self.began[RUN], self.seconds[RUN] = "", event.data["seconds"]
+            for who in self.began:
+                self._open(who)
         elif event.kind == AgentStarted.KIND:
-            self.began[event.agent] = event.at
+            self._open(event.agent)
         elif event.kind == AgentEnded.KIND:
             self._close(event.agent)
         elif event.kind == SubagentEnded.KIND:
-            self.began.pop(event.data["id"], None)
+            self._close(event.data["id"])
+            del self.began[event.data["id"]]
 
     def of(self, agent: str = RUN) -> float:
         """Return the seconds of one agent, or of the run."""
-        carried = self.seconds.get(agent, 0.0)
-        return carried + _between(self.began.get(agent, ""), self.last)
+        if agent == RUN:
+            return self.run.seconds
+        began = self.began.get(agent)
+        open_s = 0.0 if began is None else max(self.run.seconds - began, 0.0)
+        return self.seconds.get(agent, 0.0) + open_s
 
-    def _close(self, who: str) -> None:
-        self.seconds[who], self.began[who] = self.of(who), ""
+    def _open(self, agent: str) -> None:
+        if self.began.get(agent) is None:
+            self.began[agent] = self.run.seconds
 
-
-def _between(began: str, ended: str) -> float:
-    """Return seconds, or 0 where a time is missing or the clock was set back."""
-    try:
-        span = datetime.fromisoformat(ended) - datetime.fromisoformat(began)
-    except ValueError:
-        return 0.0
-    return max(span.total_seconds(), 0.0)
+    def _close(self, agent: str) -> None:
+        self.seconds[agent], self.began[agent] = self.of(agent), None

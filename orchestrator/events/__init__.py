@@ -45,6 +45,7 @@ from orchestrator.events.of_run import (
     RunResumed,
     RunStarted,
 )
+from orchestrator.events.worktime import WorkTime
 
 __all__ = [
     "KINDS",
@@ -75,6 +76,7 @@ __all__ = [
     "ThinkingDropped",
     "ToolEnded",
     "ToolStarted",
+    "WorkTime",
     "parse",
 ]
 

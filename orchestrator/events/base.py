@@ -23,6 +23,8 @@ class Event:
         cause: `seq` of the event that led to this one, or 0.
         data: the fields of the kind's class, as they were written.
         v: version of the schema.
+        worked_s: seconds that processes were at work on the run up to here, those of
+            the machine's sleep and between processes left out; None in older logs.
     """
 
     seq: int
@@ -33,11 +35,18 @@ class Event:
     cause: int
     data: dict[str, Any]
     v: int = SCHEMA_VERSION
+    worked_s: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields by name, in the order of the log; `data` is shared."""
-        names = ("v", "seq", "at", "run", "agent", "kind", "cause", "data")
-        return {name: getattr(self, name) for name in names}
+        """Return all fields by name, in the order of the log; `data` is shared.
+
+        What an older log does not have is left out.
+        """
+        names = ("v", "seq", "at", "run", "agent", "kind", "cause", "worked_s", "data")
+        record = {name: getattr(self, name) for name in names}
+        if self.worked_s is None:
+            del record["worked_s"]
+        return record
 
 
 @dataclass(frozen=True, slots=True)

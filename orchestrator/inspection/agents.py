@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar
 
-from orchestrator.events import Event
+from orchestrator.events import Event, WorkTime
 from orchestrator.inspection.tokens import Cost, Tokens, number
 from orchestrator.spec.foreign import EXPLORE_NOTHING
 
@@ -55,9 +55,12 @@ class AgentView:
     unsupported_items: list[Any] = field(default_factory=list)
     """Their numbers, from 1."""
     findings: dict[str, Any] = field(default_factory=dict)
+    work: WorkTime = field(default_factory=WorkTime)
+    """Of the whole run."""
     _earlier_s: float = 0.0
     """At work in spans that are over."""
-    _span_start: datetime | None = None
+    _began: float | None = None
+    """The run's seconds when the span began that is still open."""
     _set_aside: tuple[float, int] = (0.0, 0)
     """Dollars and tokens, for the request that is out."""
 
@@ -90,29 +93,34 @@ class AgentView:
         findings = data.get("findings")
         self.findings = findings if isinstance(findings, dict) else {}
 
-    def reopened(self, at: datetime | None) -> None:
+    def reopened(self) -> None:
         """Take over `run.reopened`: it had ended and goes on."""
         self.state, self.outcome, self.reason = "running", "", ""
-        self.ended_at, self._span_start = None, at
+        self.ended_at = None
+        self._open()
 
-    def interrupt(self, at: datetime | None) -> None:
-        """Forget what was under way: the process that did it is gone since `at`."""
+    def interrupt(self) -> None:
+        """Forget what was under way: the process that did it is gone."""
         self.tools.clear()
         if self.asking:
             self.cost.add_cut(*self._set_aside)
         self.asking = False
-        self._earlier_s, self._span_start = self.seconds(at), None
+        self._earlier_s, self._began = self.seconds(), None
 
-    def resumed(self, at: datetime | None) -> None:
+    def resumed(self) -> None:
         """Take over `run.resumed`: another process works on it, if it has begun."""
         if self.state == "running":
-            self._span_start = at
+            self._open()
 
-    def seconds(self, now: datetime | None) -> float:
-        """Return how long processes worked on it; `now` ends a span that is open."""
-        if self._span_start is None or now is None:
+    def seconds(self, now: datetime | None = None) -> float:
+        """Return how long processes worked on it.
+
+        Args:
+            now: counts up to here while it is at work; None: up to the last event.
+        """
+        if self._began is None:
             return self._earlier_s
-        return self._earlier_s + max((now - self._span_start).total_seconds(), 0.0)
+        return self._earlier_s + max(self.work.until(now) - self._began, 0.0)
 
     @property
     def label(self) -> str:
@@ -165,7 +173,11 @@ class AgentView:
     def _close(self, at: datetime | None) -> None:
         self.state = "ended"
         self.ended_at = self.ended_at or at
-        self.interrupt(at)
+        self.interrupt()
+
+    def _open(self) -> None:
+        if self._began is None:
+            self._began = self.work.seconds
 
     def _on_started(self, data: dict[str, Any], at: datetime | None) -> None:
         self.role = str(data.get("role", ""))
@@ -175,7 +187,7 @@ class AgentView:
         self.parent = str(data.get("parent", "")) or self.parent
         self.state = "running"
         self.started_at = self.started_at or at
-        self._span_start = at
+        self._open()
 
     def _on_ended(self, data: dict[str, Any], at: datetime | None) -> None:
         self._close(at)

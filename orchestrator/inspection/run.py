@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar
 
-from orchestrator.events import KINDS, Event
+from orchestrator.events import KINDS, Event, WorkTime
 from orchestrator.inspection.agents import AgentView
 from orchestrator.inspection.tokens import Cost, Tokens, number
 
@@ -78,12 +78,12 @@ class RunView:
     report_attempts: int = 0
     citations: int = 0
     wrong_citations: list[str] = field(default_factory=list)
-    _earlier_s: float = 0.0
-    _span_start: datetime | None = None
+    _work: WorkTime = field(default_factory=WorkTime)
 
     def apply(self, event: Event) -> None:
         """Take over one event; they come in the order of the log."""
         at = moment(event.at)
+        self._work.apply(event)
         self.events += 1
         self.last_seq = max(self.last_seq, event.seq)
         self.id = self.id or event.run
@@ -102,7 +102,7 @@ class RunView:
         """Return the agent, a new one if it has not been heard of."""
         found = self.agents.get(agent_id)
         if found is None:
-            found = self.agents[agent_id] = AgentView(agent_id)
+            found = self.agents[agent_id] = AgentView(agent_id, work=self._work)
         return found
 
     @property
@@ -140,12 +140,9 @@ class RunView:
         """Return how long processes worked on it; the time between them is left out.
 
         Args:
-            now: the end of a span that is still open; None: its last event.
+            now: counts up to here while it is running; None: up to its last event.
         """
-        until = self.ended_at or (now if self.is_running else None) or self.last_at
-        if self._span_start is None or until is None:
-            return self._earlier_s
-        return self._earlier_s + max((until - self._span_start).total_seconds(), 0.0)
+        return self._work.until(now if self.is_running else None)
 
     def tree(self) -> Iterator[tuple[AgentView, int]]:
         """Yield each agent once, with its depth; parents come before their children."""
@@ -223,8 +220,7 @@ class RunView:
                 "wrong_citations": self.wrong_citations,
             },
             "agents": [
-                {**agent.to_dict(now or self.last_at), "depth": depth}
-                for agent, depth in self.tree()
+                {**agent.to_dict(now), "depth": depth} for agent, depth in self.tree()
             ],
             "log": {
                 "events": self.events,
@@ -242,27 +238,25 @@ class RunView:
         self.models = models if isinstance(models, dict) else {}
         self.limits = limits if isinstance(limits, dict) else {}
         self.state = "running"
-        self.started_at = self._span_start = at
+        self.started_at = at
 
-    def _on_resumed(self, event: Event, at: datetime | None) -> None:
-        self._earlier_s = self.seconds()
-        self._span_start = at
+    def _on_resumed(self, event: Event, _at: datetime | None) -> None:
         self.resumes += 1
         self._raise_limits(event)
         self.state, self.reason, self.exit_code = "running", "", None
         self.ended_at, self.missing, self.traceback = None, [], ""
         for agent in self.agents.values():
-            agent.interrupt(self.last_at)
-            agent.resumed(at)
+            agent.interrupt()
+            agent.resumed()
 
-    def _on_reopened(self, event: Event, at: datetime | None) -> None:
+    def _on_reopened(self, event: Event, _at: datetime | None) -> None:
         self.limits_reached = []  # they were raised, or do not matter any more
         question = str(event.data.get("question", ""))
         if question:
             self.questions.append(question)
         self._raise_limits(event)
         self.state = "running"
-        self.agent(event.agent).reopened(at)
+        self.agent(event.agent).reopened()
 
     def _raise_limits(self, event: Event) -> None:
         limits = event.data.get("limits")
@@ -279,7 +273,7 @@ class RunView:
         self.traceback = str(data.get("traceback", ""))
         self.ended_at = at or self.last_at
         for agent in self.agents.values():
-            agent.interrupt(self.ended_at)
+            agent.interrupt()
 
     def _on_accepted(self, event: Event, _at: datetime | None) -> None:
         child = self.agent(str(event.data.get("id", "")))

@@ -31,6 +31,10 @@ __all__ = ["EventLog"]
 
 MAX_INLINE_BYTES = 16 * 1024
 _CHUNK_BYTES = 64 * 1024
+_LINE = (
+    b'{"v":%d,"seq":%d,"at":"%b","run":%b,"agent":%b,"kind":"%b","cause":%d,'
+    b'"worked_s":%.3f,"data":%b}\n'
+)
 # `fdatasync` is enough, since it also brings a changed length; macOS has none.
 _sync_data: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
 
@@ -151,20 +155,30 @@ class EventLog:
         with self._lock:
             seq = self._seq + 1
             led = self._newest.get(agent, 0) if cause is None else cause
-            line = b'{"v":%d,"seq":%d,"at":"%b","run":%b,"agent":%b,"kind":"%b",' % (
+            worked = round(self._carried_s + self._clock.monotonic() - self._began, 3)
+            line = _LINE % (
                 SCHEMA_VERSION,
                 seq,
                 at.encode(),
                 self._run,
                 self._agents.get(agent) or self._agent(agent),
                 payload.KIND.encode(),
+                led,
+                worked,
+                encoded,
             )
-            worked = round(self._carried_s + self._clock.monotonic() - self._began, 3)
-            more = b'"cause":%d,"worked_s":%.3f,"data":%b}\n' % (led, worked, encoded)
-            self._write(line + more)
+            self._write(line)
             self._seq = self._newest[agent] = seq
             event = Event(
-                seq, at, self.run_id, agent, payload.KIND, led, data, worked_s=worked
+                seq,
+                at,
+                self.run_id,
+                agent,
+                payload.KIND,
+                led,
+                data,
+                SCHEMA_VERSION,
+                worked,
             )
             if self._subscribers:
                 self._waiting.append(event)

@@ -19,6 +19,7 @@ __all__ = ["REF", "Found", "dump", "plain", "records_of", "to_event"]
 _NAMES: dict[type[Payload], tuple[str, ...]] = {}
 REF = "$artifact"
 """Key of what stands for a field that is stored apart."""
+_NUMBERS = (float, int)  # and not `bool`
 _START = '{"v":'
 _DECODER = json.JSONDecoder()
 # So that reading a line takes time in proportion to its length, whatever is in it:
@@ -119,6 +120,7 @@ def to_event(record: object) -> Event | None:
         cause if type(cause := get("cause", 0)) is int else 0,
         data,
         v if type(v := get("v", SCHEMA_VERSION)) is int else SCHEMA_VERSION,
+        float(s) if type(s := get("worked_s")) in _NUMBERS else None,
     )
 
 

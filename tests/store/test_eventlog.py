@@ -79,6 +79,7 @@ def test_a_line_has_the_fields_of_the_contract_and_is_there_at_once(
         "agent": "a1",
         "kind": "tool.started",
         "cause": 7,
+        "worked_s": 0.001,
         "data": {
             "call": "t1",
             "name": "grep",

@@ -195,6 +195,7 @@ class _Shift:
                 "agent": record["agent"],
                 "kind": record["kind"],
                 "cause": cause + (self.seqs if cause > self.first else 0),
+                "worked_s": record["worked_s"] + self.time.total_seconds(),
             }
         )
         data = line[line.index(b'"data":') :]
