@@ -50,8 +50,7 @@ class EventLog:
         self._artifacts = artifacts
         self._clock = clock
         self._run = orjson.dumps(run_id)
-        self._carried_s = 0.0  # at work in earlier processes
-        self._began = clock.monotonic()
+        self._began = clock.monotonic()  # earlier by what earlier processes worked
         self._agents: dict[str, bytes] = {}
         self._handle: int | None = None
         self._seq = 0
@@ -155,7 +154,7 @@ class EventLog:
         with self._lock:
             seq = self._seq + 1
             led = self._newest.get(agent, 0) if cause is None else cause
-            worked = round(self._carried_s + self._clock.monotonic() - self._began, 3)
+            worked = int((self._clock.monotonic() - self._began) * 1e3 + 0.5) / 1e3
             line = _LINE % (
                 SCHEMA_VERSION,
                 seq,
@@ -262,7 +261,7 @@ class EventLog:
         if found.events:
             newest = found.events[-1]
             self._seq = newest.seq + lost
-            self._carried_s = newest.worked_s or self._derived()
+            self._began -= newest.worked_s or self._derived()
         self._size = os.fstat(self._fd).st_size
 
     def _derived(self) -> float:

@@ -215,5 +215,7 @@ def loaded(event: Event, artifacts: Artifacts) -> Event:
 
 
 def _damaged(number: int, why: str, last: Event | None) -> Event:
-    at, run = (last.at, last.run) if last else ("", "")
-    return Event(0, at, run, "", DAMAGED, 0, {"line": number, "why": why})
+    data = {"line": number, "why": why}
+    if last is None:
+        return Event(0, "", "", "", DAMAGED, 0, data)
+    return Event(0, last.at, last.run, "", DAMAGED, 0, data, worked_s=last.worked_s)
