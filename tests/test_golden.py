@@ -109,7 +109,9 @@ def test_the_reading_commands_still_read_it(
     status = main([name, str(run.path), *agent, *options])
 
     shown = capsys.readouterr()
-    assert (status, shown.err) == (0, "")
+    assert status == 0
+    # The one it has is of a run that was killed.
+    assert shown.err == "" or (name == "notes" and "is crashed" in shown.err)
     assert len(shown.out) > 200
 
 

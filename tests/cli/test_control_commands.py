@@ -90,7 +90,7 @@ def test_the_run_that_was_stopped_is_told_with_how_to_go_on(
     assert taken == [Request(STOP, by)] if by else False
     shown = capsys.readouterr()
     assert shown.out == (
-        f"interrupted: {folder.path}; `orchestrate resume {RUN_ID}` goes on\n"
+        f"interrupted: {folder.path}; `orchestrate resume {folder.path}` goes on\n"
     )
     assert shown.err == ""
 
@@ -131,7 +131,7 @@ def test_where_nobody_works_nothing_is_changed(
     assert main(["stop", RUN_ID, *more]) == 2
 
     [line] = capsys.readouterr().err.splitlines()
-    told = words.format(run=RUN_ID)
+    told = words.format(run=folder.path)
     assert line == f"error: nobody works on run `{RUN_ID}`, {told}"
     assert folder.events.read_bytes() == before
     assert list(folder.control.iterdir()) == []

@@ -232,3 +232,23 @@ def test_time_between_two_processes_is_nobodys_time() -> None:
     assert view.questions == ["And then?"]
     assert view.agents["lead"].seconds(None) == (2 + 2 + 1) * 60
     assert view.seconds() == (4 + 2 + 1) * 60
+
+
+def test_calls_that_were_cut_off_are_counted_at_the_most_they_may_have_cost() -> None:
+    sizes = {"estimated_tokens": 90, "max_output_tokens": 10, "reserved_usd": 0.5}
+    view = RunView()
+    for each in [
+        event("run.started", limits={"usd": 2.0}, models={}),
+        event("model.requested", "lead", turn=1, **sizes),
+        event("model.retried", "lead", begun=True),
+        event("model.retried", "lead", begun=False),
+        event("model.answered", "lead", usd=0.1, usage={"input_tokens": 9}),
+        event("model.requested", "lead", turn=2, **sizes),
+        event("run.ended", state="interrupted"),
+    ]:
+        view.apply(each)
+
+    found = view.to_dict()
+    assert (found["usd"], found["usd_is_whole"]) == (0.1, False)
+    assert (found["cut_calls"], found["cut_usd_at_most"]) == (2, 1.0)
+    assert found["limits"]["usd"]["used"] == 1.1

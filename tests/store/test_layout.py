@@ -261,3 +261,15 @@ def test_an_ambiguous_prefix_names_the_runs(tmp_path: Path) -> None:
 
     with pytest.raises(UnknownRun, match=f"begins 2 runs: {SECOND}, {FIRST}"):
         find_run(tmp_path, "2026")
+
+
+def test_a_run_is_called_by_its_id_where_commands_look_and_by_its_path_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert RunFolder(Path("runs/20261129-201500-x-7f3a")).handle == (
+        "20261129-201500-x-7f3a"
+    )
+    assert RunFolder(tmp_path / "runs" / "r").handle == "r"
+    assert RunFolder(tmp_path / "others" / "r").handle == f"{tmp_path}/others/r"
