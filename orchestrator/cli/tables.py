@@ -253,7 +253,11 @@ def _state(view: RunView, handle: str, style: Style) -> str:
     shown = fill(text, indent=_INDENT, first=_INDENT).lstrip()
     colored = style(state, state_color(view.state), "bold") + shown[len(state) :]
     if view.is_resumable:
-        reached = [limit for agent, limit in view.limits_reached if agent == LEAD]
+        reached = [
+            limit
+            for agent, limit in view.limits_reached
+            if agent == LEAD or limit in ("usd", "tokens")  # those of the whole run
+        ]
         is_limit = view.state == "partial" and reached
         more = f" --set limits.{safe(reached[-1])}=…" if is_limit else ""
         colored += f"\n{_INDENT}go on with: orchestrate resume {safe(handle)}{more}"

@@ -129,8 +129,7 @@ def check_covers_used(
         if f"limits.{name}" in overrides and limit <= amount:
             raise SpecError(
                 f"`limits.{name}` of {limit:g} is not above the {amount:.6g} that the "
-                "run has used, calls that were cut off included",
-                field=f"limits.{name}",
+                "run has used, calls that were cut off included"
             )
 
 
