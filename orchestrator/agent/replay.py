@@ -139,7 +139,7 @@ class Replay:
         reply = Reply(
             content=answered.content,
             stop_reason=answered.stop_reason,
-            usage=Usage(**answered.usage),
+            usage=Usage.stored(answered.usage),
             cut_calls=frozenset(answered.cut_calls),
             broken_calls=answered.broken_calls,
             stop_details=answered.stop_details,

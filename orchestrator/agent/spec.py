@@ -74,7 +74,7 @@ class AgentSpec:
             tools=started.tools,
             first=started.first,
             allowed=tuple(started.allowed),
-            limits=AgentLimits.model_validate(started.limits),
+            limits=AgentLimits.model_validate(started.limits, extra="ignore"),
             max_output_tokens=started.settings["max_output_tokens"],
             call_s=started.settings["call_s"],
             silence_s=started.settings["silence_s"],

@@ -84,7 +84,7 @@ def _reserved(event: Event) -> Amount:
 
 
 def _used(event: Event, reserved: Amount) -> Amount:
-    usage = Usage(**event.data["usage"])
+    usage = Usage.stored(event.data["usage"])
     if not usage.known:
         return reserved
     return Amount(event.data["usd"] or 0.0, usage.limited_tokens)

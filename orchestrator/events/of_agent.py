@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -135,6 +136,11 @@ class FileSeen:
     """Where the whole text of this version is kept, after redaction; "" if too big."""
     lines: int
     """Lines of that text."""
+
+    @classmethod
+    def stored(cls, data: Mapping[str, Any]) -> FileSeen:
+        """Return what a log holds; fields of later versions are left out."""
+        return cls(**{name: data[name] for name in cls.__slots__ if name in data})
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -26,6 +26,11 @@ class Usage:
     """Part of `output_tokens`."""
     known: bool = True
     """False: the service reported none, and these are estimates."""
+
+    @classmethod
+    def stored(cls, data: Mapping[str, Any]) -> Usage:
+        """Return what a log holds; fields of later versions are left out."""
+        return cls(**{name: data[name] for name in cls.__slots__ if name in data})
 
     @property
     def context_tokens(self) -> int:

@@ -79,7 +79,10 @@ async def run_child(crew: Crew, child: Child) -> SubagentEnded:
         services,
         crew.sightings,
         max_tokens=child.brief.deliverable.max_tokens,
-        returned=[Findings.model_validate(each["findings"]) for each in past.returned],
+        returned=[
+            Findings.model_validate(each["findings"], extra="ignore")
+            for each in past.returned
+        ],
         is_on_record=past.is_handed_in,
     )
     writer = NotesWriter(child.id, crew.notes_of(child.id), services.log)
@@ -272,7 +275,7 @@ def _record(findings: Findings, unsupported: Sequence[int]) -> dict[str, Any]:
 
 def write_findings(crew: Crew, child: Child, ended: SubagentEnded) -> None:
     """Write the files of what a subagent delivered."""
-    findings = Findings.model_validate(ended.findings)
+    findings = Findings.model_validate(ended.findings, extra="ignore")
     unsupported = ended.unsupported_items
     record = _record(findings, unsupported)
     record |= {"outcome": ended.outcome, "reason": ended.reason, "notes": ended.notes}

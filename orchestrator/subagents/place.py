@@ -51,7 +51,11 @@ class Place:
     @property
     def findings(self) -> Findings | None:
         """Return the findings as delivered, or None while the subagent is at work."""
-        return Findings.model_validate(self.ended.findings) if self.ended else None
+        return (
+            Findings.model_validate(self.ended.findings, extra="ignore")
+            if self.ended
+            else None
+        )
 
     @property
     def title(self) -> str:

@@ -69,7 +69,7 @@ class Roster:
         for event in events:
             if event.kind == SubagentAccepted.KIND:
                 accepted = parse(event, SubagentAccepted)
-                brief = Brief.model_validate(accepted.brief)
+                brief = Brief.model_validate(accepted.brief, extra="ignore")
                 own = NOT_BEGUN if accepted.id in over else past_of(accepted.id)
                 child = Child(accepted.id, brief, parent, own)
                 roster.take_in(child, accepted.call, accepted.index)
@@ -96,7 +96,10 @@ class Roster:
     @property
     def findings(self) -> dict[str, Findings]:
         """Return agent id → findings as delivered, of all that are finished."""
-        lost = {each.id: Findings.model_validate(each.findings) for each in self._lost}
+        lost = {
+            each.id: Findings.model_validate(each.findings, extra="ignore")
+            for each in self._lost
+        }
         found = {place.id: found for place in self.places if (found := place.findings)}
         return lost | found
 

@@ -54,7 +54,7 @@ class Sightings:
             before = self.explored.get(event.agent, 0)
             self.explored[event.agent] = before + event.data["full_tokens"]
         for entry in event.data.get("files") or ():
-            seen = entry if isinstance(entry, FileSeen) else FileSeen(**entry)
+            seen = entry if isinstance(entry, FileSeen) else FileSeen.stored(entry)
             files = self.seen.setdefault(event.agent, {})
             versions = files.setdefault(seen.path, [])
             # One file may have several texts: as it is, and as its page reads.
