@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -190,6 +191,7 @@ EVENTS = st.builds(
     kind=st.sampled_from([*KINDS, "log.damaged", "moon.risen"]),
     cause=st.just(0),
     data=st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=5),
+    worked_s=st.none() | st.floats(-9, 1e9),
 )
 
 
@@ -206,6 +208,20 @@ def test_no_event_whatever_its_fields_breaks_a_reader(events: list[Event]) -> No
     assert list(summary_lines(view, handle="r", now=NOW, style=style))
     assert list(agent_table(view, now=NOW, style=style))
     assert live_lines(view, now=NOW, columns=80, rows=24, style=style)
+
+
+def test_what_is_live_counts_up_to_now_from_what_the_newest_event_carries() -> None:
+    began = replace(event("run.started"), worked_s=0.0)
+    lead = replace(event("agent.started", "lead", at_s=9, role="lead"), worked_s=2.0)
+    slept = replace(event("text.added", "lead", at_s=9000, text="x"), worked_s=7.0)
+    view = RunView()
+    for each in (began, lead, slept):
+        view.apply(each)
+    now = view.last_at and view.last_at + timedelta(seconds=4)
+
+    assert (view.seconds(), view.seconds(now)) == (7, 11)
+    assert view.agents["lead"].seconds() == 5
+    assert view.agents["lead"].seconds(now) == 9
 
 
 def test_time_between_two_processes_is_nobodys_time() -> None:

@@ -557,6 +557,47 @@ def test_fields_of_an_odd_type_get_their_defaults(tmp_path: Path) -> None:
     assert (event.v, event.cause, event.at, event.agent) == (1, 0, "", "")
 
 
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [(b"7", 7.0), (b"7.25", 7.25), (b"true", None), (b'"7"', None), (b"null", None)],
+)
+def test_seconds_at_work_are_a_number_or_unknown(
+    tmp_path: Path, written: bytes, read: float | None
+) -> None:
+    (tmp_path / "events.jsonl").write_bytes(
+        line(1).replace(b'"data"', b'"worked_s":%b,"data"' % written)
+    )
+
+    (event,) = events(tmp_path)
+
+    assert event.worked_s == read
+    assert type(event.worked_s) is type(read)
+    assert ("worked_s" in event.to_dict()) == (read is not None)
+
+
+@pytest.mark.parametrize("torn", [b"", b'{"v":1,"seq":3,"worked_s":99'])
+def test_seconds_at_work_go_on_behind_those_of_the_last_whole_record(
+    tmp_path: Path, torn: bytes
+) -> None:
+    path = tmp_path / "events.jsonl"
+    carried = line(2).replace(b'"data"', b'"worked_s":7.25,"data"')
+    path.write_bytes(line(1) + carried + torn)
+
+    event = reopened(tmp_path).append(started(3))
+
+    assert event.worked_s == pytest.approx(7.251)  # the clock's step
+    assert events(tmp_path)[-1] == event
+
+
+def test_an_older_log_is_gone_on_with_by_its_times_of_day(tmp_path: Path) -> None:
+    later = line(2).replace(b"20:15:00", b"20:16:10")
+    (tmp_path / "events.jsonl").write_bytes(line(1) + later)
+
+    event = reopened(tmp_path).append(started(3))
+
+    assert event.worked_s == pytest.approx(70.001)
+
+
 def test_a_later_schema_version_is_kept(tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").write_bytes(line(1).replace(b'"v":1', b'"v":7'))
 
