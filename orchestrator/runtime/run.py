@@ -5,29 +5,22 @@ from __future__ import annotations
 import secrets
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import anyio
 import anyio.to_thread
 import structlog
 
-from orchestrator.agent.build import build_agent
-from orchestrator.agent.files import keep_transcript
-from orchestrator.agent.loop import Hooks
-from orchestrator.agent.notes import NotesWriter
-from orchestrator.agent.rebuild import NOT_BEGUN, AgentPast, rebuild_headless
-from orchestrator.agent.spec import AgentSpec, Outcome
+from orchestrator.agent.rebuild import NOT_BEGUN, AgentPast
+from orchestrator.agent.spec import Outcome
 from orchestrator.errors import OrchestratorError, StoreError
 from orchestrator.events import Event, RunEnded
 from orchestrator.ids import LEAD, run_id
 from orchestrator.messages import encode
-from orchestrator.models.choose import window_tokens
-from orchestrator.runtime.citations import KnownPlaces
 from orchestrator.runtime.control import Control
-from orchestrator.runtime.finish import Finisher
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.inputs import write_inputs
-from orchestrator.runtime.lead import OwnReads, expected_tokens, lead_spec
+from orchestrator.runtime.leading import run_lead
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.runtime.progress import MIN_INTERVAL_S
 from orchestrator.runtime.result import BUG, EXIT_CODES, RunResult
@@ -39,10 +32,6 @@ from orchestrator.store.eventlog import EventLog
 from orchestrator.store.layout import create
 from orchestrator.store.lock import RunLock
 from orchestrator.subagents.dispatch import Dispatcher
-from orchestrator.tools.delegate import Delegate
-from orchestrator.tools.handin import Finish
-from orchestrator.tools.notes import UpdateNotes
-from orchestrator.tools.registry import Registry
 
 __all__ = ["Live", "start", "work"]
 
@@ -146,7 +135,7 @@ async def _watched(
         group.start_soon(_keep_true, session)
         group.start_soon(control.watch)
         try:
-            ending = await _lead(session, dispatcher, lead)
+            ending = await run_lead(session, dispatcher, lead)
         except StoreError as error:
             ending = error
         except OrchestratorError as error:
@@ -170,75 +159,6 @@ async def _keep_true(session: Session) -> None:
                 await anyio.to_thread.run_sync(session.snapshots.write, size)
             except StoreError as error:  # the log will tell, if the disk is gone
                 logger.warning("snapshot.lost", error=str(error))
-
-
-async def _lead(session: Session, dispatcher: Dispatcher, past: AgentPast) -> Outcome:
-    prepared, services = session.prepared, session.services
-
-    def places() -> KnownPlaces:
-        seen = session.sightings
-        return KnownPlaces(
-            findings=dispatcher.roster.findings,
-            unsupported=dispatcher.roster.unsupported,
-            own_reads=seen.lines(LEAD),
-            lines_of=seen.lines(),
-        )
-
-    notes = session.progress.notes_of(LEAD)
-    finisher = Finisher(
-        session.log,
-        prepared.task.deliverable,
-        places,
-        returned=len(past.returned),
-        is_on_record=past.is_handed_in,
-    )
-    registry = Registry(
-        [
-            *services.base_tools,
-            Delegate(dispatcher),
-            UpdateNotes(NotesWriter(LEAD, notes, session.log)),
-            Finish(finisher),
-        ]
-    )
-    spec = _fresh_spec(session, registry)
-    rebuilt = past.rebuilt
-    if past.headless:
-        services.log.append(spec.started(), agent=LEAD)
-        rebuilt = rebuild_headless(services, spec, past.headless)
-    if rebuilt:  # what was sent stays as it was; limits may have been raised
-        spec = replace(rebuilt.spec, limits=spec.limits)
-    hooks = Hooks(expects=expected_tokens, on_last_call=finisher.take_as_is)
-    if "delegate" in spec.allowed:
-        hint = OwnReads(
-            lambda: services.words("delegate_reminder"),
-            lambda: agent.state.transcript.messages,
-        )
-        hooks = replace(hooks, after_turn=hint.after_turn)
-    agent = build_agent(
-        services,
-        spec,
-        registry=registry,
-        workspace=session.workspace,
-        state=rebuilt.state if rebuilt else None,
-        hooks=hooks,
-    )
-    window = window_tokens(spec.model)
-    dispatcher.free_tokens = lambda: window - agent.state.transcript.tokens
-    try:
-        await dispatcher.catch_up(agent.state.waiting)
-        return await agent.run()
-    finally:
-        keep_transcript(session.folder, LEAD, agent.state.transcript.messages)
-
-
-def _fresh_spec(session: Session, registry: Registry) -> AgentSpec:
-    return lead_spec(
-        session.prepared,
-        registry=registry,
-        facts=session.facts,
-        context_files=session.context_files,
-        extra_tools=[tool.name for tool in session.host.tools],
-    )
 
 
 async def _shielded(

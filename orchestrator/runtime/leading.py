@@ -1,0 +1,113 @@
+"""The lead at work: its ports and tools put together, its loop run to the end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from orchestrator.agent.build import build_agent
+from orchestrator.agent.files import keep_transcript
+from orchestrator.agent.loop import Agent, Hooks
+from orchestrator.agent.notes import NotesWriter
+from orchestrator.agent.rebuild import AgentPast, rebuild_headless
+from orchestrator.agent.spec import Outcome
+from orchestrator.ids import LEAD
+from orchestrator.models.choose import window_tokens
+from orchestrator.runtime.citations import KnownPlaces
+from orchestrator.runtime.finish import Finisher
+from orchestrator.runtime.lead import OwnReads, expected_tokens, lead_spec
+from orchestrator.runtime.session import Session
+from orchestrator.subagents.dispatch import Dispatcher
+from orchestrator.tools.delegate import Delegate
+from orchestrator.tools.handin import Finish
+from orchestrator.tools.notes import UpdateNotes
+from orchestrator.tools.registry import Registry
+
+__all__ = ["run_lead"]
+
+
+async def run_lead(
+    session: Session, dispatcher: Dispatcher, past: AgentPast
+) -> Outcome:
+    """Let the lead work until it hands in, is stopped by a limit, or fails.
+
+    Args:
+        session: the live run.
+        dispatcher: its subagents.
+        past: where earlier processes left the lead.
+
+    Raises:
+        StoreError: the run folder cannot be written.
+    """
+    agent = _built(session, dispatcher, past)
+    window = window_tokens(agent.spec.model)
+    dispatcher.free_tokens = lambda: window - agent.state.transcript.tokens
+    try:
+        await dispatcher.catch_up(agent.state.waiting)
+        return await agent.run()
+    finally:
+        keep_transcript(session.folder, LEAD, agent.state.transcript.messages)
+
+
+def _built(session: Session, dispatcher: Dispatcher, past: AgentPast) -> Agent:
+    """Return the lead, ready to run."""
+    services = session.services
+    finisher = _finisher(session, dispatcher, past)
+    notes = session.progress.notes_of(LEAD)
+    registry = Registry(
+        [
+            *services.base_tools,
+            Delegate(dispatcher),
+            UpdateNotes(NotesWriter(LEAD, notes, session.log)),
+            Finish(finisher),
+        ]
+    )
+    spec = lead_spec(
+        session.prepared,
+        registry=registry,
+        facts=session.facts,
+        context_files=session.context_files,
+        extra_tools=[tool.name for tool in session.host.tools],
+    )
+    rebuilt = past.rebuilt
+    if past.headless:
+        services.log.append(spec.started(), agent=LEAD)
+        rebuilt = rebuild_headless(services, spec, past.headless)
+    if rebuilt:  # what was sent stays as it was; limits may have been raised
+        spec = replace(rebuilt.spec, limits=spec.limits)
+    hooks = Hooks(expects=expected_tokens, on_last_call=finisher.take_as_is)
+    if "delegate" in spec.allowed:
+        hint = OwnReads(
+            lambda: services.words("delegate_reminder"),
+            lambda: agent.state.transcript.messages,
+        )
+        hooks = replace(hooks, after_turn=hint.after_turn)
+    agent = build_agent(
+        services,
+        spec,
+        registry=registry,
+        workspace=session.workspace,
+        state=rebuilt.state if rebuilt else None,
+        hooks=hooks,
+    )
+    return agent
+
+
+def _finisher(session: Session, dispatcher: Dispatcher, past: AgentPast) -> Finisher:
+    """Return the port that takes in the report."""
+
+    def places() -> KnownPlaces:
+        seen = session.sightings
+        return KnownPlaces(
+            findings=dispatcher.roster.findings,
+            unsupported=dispatcher.roster.unsupported,
+            own_reads=seen.lines(LEAD),
+            lines_of=seen.lines(),
+        )
+
+    return Finisher(
+        session.log,
+        session.prepared.task.deliverable,
+        places,
+        returned=len(past.returned),
+        is_on_record=past.is_handed_in,
+    )
