@@ -134,7 +134,9 @@ class RequestProof:
 
 def _thinks(answered: Event) -> bool:
     content = answered.data["content"]
-    return bool(answered.data["kept"]) and without_thinking(content) != content
+    return (
+        bool(answered.data.get("kept", True)) and without_thinking(content) != content
+    )
 
 
 def is_at_work(events: Sequence[Event]) -> bool:

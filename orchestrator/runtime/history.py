@@ -31,6 +31,7 @@ from orchestrator.events import (
     ToolEnded,
     ToolStarted,
 )
+from orchestrator.runtime.readable import is_readable
 from orchestrator.runtime.totals import Totals
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.layout import RunFolder
@@ -118,6 +119,9 @@ class History:
         if who not in self.newest:
             self.highest = max(self.highest, _number(who))
         self.newest[who] = event.seq
+        if not is_readable(event):
+            self._lose(f"line {self.lines}: {_unreadable(event)}")
+            return
         self.spent.apply(event)
         self.worked.apply(event)
         if is_kept(event):
@@ -141,6 +145,12 @@ class History:
                 self.at_work.pop(data["id"], None)
                 self.sightings.apply(event)
 
+    def _lose(self, why: str) -> None:
+        """Note that a record is of no use; once, though it may be read again."""
+        if why not in self.damage:
+            self.damage.append(why)
+            self.missing += 1
+
     def _miss(self, records: int) -> None:
         """Note how many records are missing before the next one."""
         if records > 0:
@@ -157,9 +167,9 @@ class History:
     def _see(self, event: Event, artifacts: Artifacts) -> None:
         try:
             files = event.data.get("files")
-            self.sightings.apply(
-                loaded(event, artifacts) if isinstance(files, dict) else event
-            )
+            if isinstance(files, dict):
+                event = _whole(event, artifacts)
+            self.sightings.apply(event)
         except StoreError as error:
             self.damage.append(f"line {self.lines}: {error}")
 
@@ -183,8 +193,10 @@ class History:
     def _read(self, folder: RunFolder, spans: list[Span]) -> Iterator[Event]:
         artifacts = Artifacts(folder.artifacts)
         for event in read_spans(folder.events, spans):
+            if not is_readable(event):
+                continue  # it shares its line with another, and is told already
             try:
-                yield loaded(event, artifacts)
+                yield _whole(event, artifacts)
             except StoreError as error:
                 why = str(error)
                 if why not in self.damage:
@@ -196,6 +208,22 @@ def is_kept(event: Event) -> bool:
     if event.kind == ToolStarted.KIND:
         return bool(event.data["effects"] == "effects")
     return event.kind in _KEPT
+
+
+def _whole(event: Event, artifacts: Artifacts) -> Event:
+    """Return a readable event with full data.
+
+    Raises:
+        StoreError: a large field is gone or damaged, or not what it should be.
+    """
+    whole = loaded(event, artifacts)
+    if whole is not event and not is_readable(whole):
+        raise StoreError(_unreadable(event))
+    return whole
+
+
+def _unreadable(event: Event) -> str:
+    return f"`{event.kind}`, seq {event.seq}: fields are missing or of another type"
 
 
 def _number(agent: str) -> int:

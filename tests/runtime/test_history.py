@@ -420,7 +420,8 @@ def explored(runs: Path, turns: int) -> RunFolder:
                 look(script, agent, turn)
         for agent in ("a1", "a2"):
             script.put(AgentEnded("submitted", "", turns), agent)
-            ended = SubagentEnded(agent, "complete", "submitted", "", {}, 0, 35)
+            found = {"status": "nothing_found", "summary": "It is not there."}
+            ended = SubagentEnded(agent, "complete", "submitted", "", found, 0, 35)
             script.put(ended, "lead")
     return run
 

@@ -105,7 +105,12 @@ class Script:
                 ],
                 tools=[{"name": "grep"}, {"name": "read_file"}],
                 first=[text_block(first)],
-                settings={"max_output_tokens": 8192},
+                settings={
+                    "max_output_tokens": 8192,
+                    "call_s": 600,
+                    "silence_s": 120,
+                    "request": {},
+                },
                 limits={"turns": 200},
                 allowed=["grep", "read_file"],
             ),
@@ -281,9 +286,9 @@ def survey(script: Script, *, until: str = "end") -> None:
         return
     script.put(ModelFailed(1, "invalid", "400: prompt is empty"), "a2", after_s=2)
     script.put(AgentEnded("failed", "invalid: 400: prompt is empty", 1), "a2")
-    failed = SubagentEnded(
-        "a2", "failed", "failed", "invalid: 400: prompt is empty", {}, 0, 35
-    )
+    reason = "invalid: 400: prompt is empty"
+    nothing = {"status": "failed", "summary": reason}
+    failed = SubagentEnded("a2", "failed", "failed", reason, nothing, 0, 35)
     script.put(failed, "lead")
     _findings(script, "a1", "complete", unsupported=0)
     _explore(script, "a3", TITLES[2], 2)
