@@ -151,7 +151,7 @@ class Replay:
             state.ending = verdict if verdict.end else None
             if verdict.more_output:
                 state.raise_output(output_ceiling(self.spec))
-        if answered.kept:
+        if answered.kept and answered.content:
             state.take_reply(answered.content, reply.usage)
             state.prior = dict(barred_calls(reply))
 
