@@ -246,7 +246,7 @@ class EventLog:
             sync_folder(self.path.parent)
 
     def _mend(self) -> None:
-        """Cut off a torn last line; find the last `seq` and what it carries."""
+        """Cut off a torn last line and find the last `seq`, with what it carries."""
         lost = 0  # records behind the last whole one
         with self.path.open("rb") as file:
             lines = _lines_from_end(file)
