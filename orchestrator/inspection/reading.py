@@ -21,7 +21,7 @@ from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.lock import is_held
 from orchestrator.store.reading import read_events
-from orchestrator.store.records import to_event
+from orchestrator.store.records import records_of
 
 __all__ = [
     "RunSummary",
@@ -110,7 +110,7 @@ def follow_events(
         poll_s: seconds between two looks at the log.
         wait: waits so many seconds.
     """
-    offset, rest = 0, b""
+    offset, rest, newest = 0, b"", 0
     while True:
         is_live = is_held(folder)
         with folder.events.open("rb") as log:
@@ -119,9 +119,10 @@ def follow_events(
         offset += len(data)
         *lines, rest = (rest + data).split(b"\n")
         for line in lines:
-            event = _decoded(line)
-            if event is not None:
-                yield event
+            for event in records_of(line).events:
+                if event.seq > newest:  # one that came before is out of place
+                    newest = event.seq
+                    yield event
         if not is_live:
             return
         wait(poll_s)
@@ -145,10 +146,3 @@ def _loaded(findings: dict[str, Any], artifacts: Artifacts) -> dict[str, Any]:
     except (StoreError, orjson.JSONDecodeError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _decoded(line: bytes) -> Event | None:
-    try:
-        return to_event(orjson.loads(line))
-    except orjson.JSONDecodeError:
-        return None

@@ -137,3 +137,15 @@ def test_reading_loads_no_model_no_tool_and_nothing_heavy() -> None:
     )
 
     assert found.stdout.strip() == "[]"
+
+
+def test_following_passes_over_what_stands_out_of_place(tmp_path: Path) -> None:
+    with open_script(tmp_path) as (folder, script):
+        survey(script)
+    lines = folder.events.read_bytes().splitlines(keepends=True)
+    twice = [*lines[:5], lines[2], lines[5].rstrip(b"\n"), *lines[6:]]
+    folder.events.write_bytes(b"".join(twice))
+
+    followed = [event.seq for event in follow_events(folder)]
+
+    assert followed == list(range(1, len(lines) + 1))
