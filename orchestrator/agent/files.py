@@ -1,10 +1,8 @@
-"""The files of an agent, for people: all of them can be made again from the log."""
+"""The files of agents, for people: all of them can be made again from the log."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import structlog
 
 from orchestrator.errors import StoreError
 from orchestrator.messages import Message
@@ -12,24 +10,34 @@ from orchestrator.store.disk import write_derived
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.transcript import as_jsonl
 
-__all__ = ["keep_file", "keep_transcript"]
-
-logger = structlog.get_logger(__name__)
+__all__ = ["AgentFiles"]
 
 
-def keep_file(folder: RunFolder, agent: str, name: str, data: bytes) -> None:
-    """Write a file into the folder of an agent.
+class AgentFiles:
+    """Writes files into the folders of a run's agents.
 
-    One that cannot be written is told and ends nothing: how the agent ends matters
-    more, and if the disk is in trouble, the log will tell.
+    One that cannot be written ends nothing: how the agent ends matters more, and if
+    the disk is in trouble, the log tells.
+
+    Attributes:
+        lost: file, relative to the run's folder → why it could not be written.
     """
-    path = folder.agent(agent) / name
-    try:
-        write_derived(path, data, within=folder.path)
-    except StoreError as error:
-        logger.warning("file.lost", agent=agent, file=name, error=str(error))
 
+    def __init__(self, folder: RunFolder) -> None:
+        self.lost: dict[str, str] = {}
+        self._folder = folder
 
-def keep_transcript(folder: RunFolder, agent: str, messages: Sequence[Message]) -> None:
-    """Write the conversation of an agent, as `keep_file` does."""
-    keep_file(folder, agent, "transcript.jsonl", as_jsonl(messages))
+    def keep(self, agent: str, name: str, data: bytes) -> None:
+        """Write a file into the folder of an agent."""
+        path = self._folder.agent(agent) / name
+        shown = path.relative_to(self._folder.path).as_posix()
+        try:
+            write_derived(path, data, within=self._folder.path)
+        except StoreError as error:
+            self.lost[shown] = str(error)
+        else:
+            self.lost.pop(shown, None)
+
+    def keep_transcript(self, agent: str, messages: Sequence[Message]) -> None:
+        """Write the conversation of an agent."""
+        self.keep(agent, "transcript.jsonl", as_jsonl(messages))

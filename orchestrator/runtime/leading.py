@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from orchestrator.agent.build import build_agent
-from orchestrator.agent.files import keep_transcript
 from orchestrator.agent.loop import Agent, Hooks
 from orchestrator.agent.notes import NotesWriter
 from orchestrator.agent.rebuild import AgentPast, rebuild_headless
@@ -45,7 +44,7 @@ async def run_lead(
         await dispatcher.catch_up(agent.state.waiting)
         return await agent.run()
     finally:
-        keep_transcript(session.folder, LEAD, agent.state.transcript.messages)
+        session.files.keep_transcript(LEAD, agent.state.transcript.messages)
 
 
 def _built(session: Session, dispatcher: Dispatcher, past: AgentPast) -> Agent:

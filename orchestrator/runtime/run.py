@@ -203,6 +203,10 @@ async def _conclude(
     )
     session.progress.write(force=True)
     await log.sync()
+    if lost := session.files.lost:
+        logger.warning(
+            "files.lost", files=sorted(lost), error=next(iter(lost.values()))
+        )
     return RunResult(
         id=log.run_id,
         folder=folder.path,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from orchestrator.agent.budget import Budget
 from orchestrator.agent.build import Services
+from orchestrator.agent.files import AgentFiles
 from orchestrator.context.clipping import clip_text
 from orchestrator.context.tokens import estimate
 from orchestrator.events import Event, RunStarted
@@ -45,6 +46,7 @@ class Session:
     prepared: Prepared
     host: Host
     folder: RunFolder
+    files: AgentFiles
     log: EventLog
     progress: Progress
     sightings: Sightings
@@ -72,6 +74,7 @@ class Session:
             facts=self.facts,
             book=self.prepared.book,
             folder=self.folder,
+            files=self.files,
             sightings=self.sightings,
             notes_of=self.progress.notes_of,
             minutes_left=self.minutes_left,
@@ -138,6 +141,7 @@ def open_session(
         prepared=redacted(prepared, redactor.redact),
         host=host,
         folder=folder,
+        files=AgentFiles(folder),
         log=log,
         progress=progress,
         sightings=sightings,

@@ -12,7 +12,6 @@ import orjson
 import structlog
 
 from orchestrator.agent.build import build_agent
-from orchestrator.agent.files import keep_file, keep_transcript
 from orchestrator.agent.loop import Agent, Hooks
 from orchestrator.agent.notes import NotesWriter
 from orchestrator.agent.rebuild import NOT_BEGUN, AgentPast, rebuild_headless
@@ -94,7 +93,7 @@ async def run_child(crew: Crew, child: Child) -> SubagentEnded:
         spec = crew.spec_for(
             child.id, child.brief, parent=child.parent, registry=registry
         )
-        keep_file(crew.folder, child.id, "brief.md", spec.first[0]["text"].encode())
+        crew.files.keep(child.id, "brief.md", spec.first[0]["text"].encode())
     else:
         # What was sent stays as it was; limits may have been raised.
         limits = crew.limits_of(child.brief, worked_s=rebuilt.state.carried_s)
@@ -115,7 +114,7 @@ async def run_child(crew: Crew, child: Child) -> SubagentEnded:
     try:
         outcome = await _work(crew, child, agent)
     finally:
-        keep_transcript(crew.folder, child.id, agent.state.transcript.messages)
+        crew.files.keep_transcript(child.id, agent.state.transcript.messages)
     ended: list[SubagentEnded] = []
     # Its work is over and on record: nothing that takes long is left.
     with anyio.CancelScope(shield=True):
@@ -280,7 +279,7 @@ def write_findings(crew: Crew, child: Child, ended: SubagentEnded) -> None:
     record = _record(findings, unsupported)
     record |= {"outcome": ended.outcome, "reason": ended.reason, "notes": ended.notes}
     data = orjson.dumps(record, option=orjson.OPT_INDENT_2)
-    keep_file(crew.folder, child.id, "findings.json", data + b"\n")
+    crew.files.keep(child.id, "findings.json", data + b"\n")
     page = findings_markdown(
         findings,
         agent=child.id,
@@ -288,7 +287,7 @@ def write_findings(crew: Crew, child: Child, ended: SubagentEnded) -> None:
         unsupported=unsupported,
         notes=[*([ended.reason] if ended.reason else []), *ended.notes],
     )
-    keep_file(crew.folder, child.id, "findings.md", page.encode())
+    crew.files.keep(child.id, "findings.md", page.encode())
 
 
 def _notes(crew: Crew, agent: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.agent.build import Services
+from orchestrator.agent.files import AgentFiles
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.brief import Brief
 from orchestrator.messages import text_block
@@ -40,6 +41,7 @@ class Crew:
     Attributes:
         models: which model each role uses.
         facts: about the workspace, appended to each profile's prompt.
+        files: of the agents, for people.
         notes_of: agent id → its notes.
         minutes_left: of the run.
         extra_tools: names of the caller's own tools; every subagent may use them.
@@ -54,6 +56,7 @@ class Crew:
     facts: str
     book: PromptBook
     folder: RunFolder
+    files: AgentFiles
     sightings: Sightings
     notes_of: Callable[[str], Notes]
     minutes_left: Callable[[], float]
