@@ -28,7 +28,14 @@ from orchestrator.testing import FakeClock, ScriptedModel
 VERSIONS = sorted(path.name for path in GOLDEN.iterdir())
 # Kinds that came after a folder was made; what is not here must be in it.
 LATER = {
-    "v1": {"run.reopened", "control.received", "thinking.dropped", "result.replaced"}
+    "v1": {
+        "run.reopened",
+        "control.received",
+        "thinking.dropped",
+        "result.replaced",
+        "brief.reused",
+        "subagent.asked",
+    }
 }
 
 pytestmark = pytest.mark.parametrize("version", VERSIONS)

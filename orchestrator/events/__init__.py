@@ -32,8 +32,10 @@ from orchestrator.events.of_agent import (
 )
 from orchestrator.events.of_delegation import (
     BriefRefused,
+    BriefReused,
     FindingsSubmitted,
     SubagentAccepted,
+    SubagentAsked,
     SubagentEnded,
 )
 from orchestrator.events.of_run import (
@@ -53,6 +55,7 @@ __all__ = [
     "AgentEnded",
     "AgentStarted",
     "BriefRefused",
+    "BriefReused",
     "ControlReceived",
     "Event",
     "FileSeen",
@@ -71,6 +74,7 @@ __all__ = [
     "RunResumed",
     "RunStarted",
     "SubagentAccepted",
+    "SubagentAsked",
     "SubagentEnded",
     "TextAdded",
     "ThinkingDropped",
@@ -88,8 +92,8 @@ KINDS: dict[str, type[Payload]] = {
         RunStarted, RunResumed, RunEnded, RunReopened, ControlReceived, AgentStarted,
         AgentEnded, ModelRequested, ModelAnswered, ModelRetried, ModelFailed,
         ToolStarted, ToolEnded, TextAdded, ThinkingDropped, ResultReplaced,
-        BriefRefused, SubagentAccepted, SubagentEnded, FindingsSubmitted,
-        ReportSubmitted, NotesUpdated, LimitReachedEvent,
+        BriefRefused, BriefReused, SubagentAccepted, SubagentAsked, SubagentEnded,
+        FindingsSubmitted, ReportSubmitted, NotesUpdated, LimitReachedEvent,
     )
 }  # fmt: skip
 

@@ -174,6 +174,8 @@ class ToolEnded(Payload):
     files: list[FileSeen] = field(default_factory=list)
     ends: bool = False
     """The call ended its agent: an accepted `finish` or `submit_findings`."""
+    delivers: list[str] = field(default_factory=list)
+    """Deliveries in it, never made again: `a3`, or `a3/1` for its first follow-up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +187,8 @@ class TextAdded(Payload):
     """`nudge`, `limit`, `reminder`, `steer`, `findings`, `continue`,
     `question`."""
     text: str
+    delivers: list[str] = field(default_factory=list)
+    """Deliveries in it, never made again: `a3`, or `a3/1` for its first follow-up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +211,8 @@ class ResultReplaced(Payload):
     call: str
     content: str
     is_error: bool
+    delivers: list[str] = field(default_factory=list)
+    """Deliveries in it, never made again: `a3`, or `a3/1` for its first follow-up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,10 @@ from orchestrator.events.base import Payload
 
 __all__ = [
     "BriefRefused",
+    "BriefReused",
     "FindingsSubmitted",
     "SubagentAccepted",
+    "SubagentAsked",
     "SubagentEnded",
 ]
 
@@ -26,6 +28,20 @@ class BriefRefused(Payload):
     problems: list[str]
     no_room: bool = False
     """All subagents of the run were used up; nothing is wrong with the brief."""
+    no_budget: bool = False
+    """It would probably cost more than is left; nothing is wrong with the brief."""
+
+
+@dataclass(frozen=True, slots=True)
+class BriefReused(Payload):
+    """A brief was answered before, and nothing changed since: nothing was spent."""
+
+    KIND: ClassVar[str] = "brief.reused"
+    call: str
+    index: int
+    title: str
+    id: str
+    """The subagent whose findings answer it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +57,24 @@ class SubagentAccepted(Payload):
     title: str
     profile: str
     brief: dict[str, Any]
+    scope_hash: str = ""
+    """Of names, sizes and times of the files in its scope; "" where it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubagentAsked(Payload):
+    """A subagent that had ended is asked a further question, and goes on.
+
+    It is told of the subagent itself; another `subagent.ended` follows.
+    """
+
+    KIND: ClassVar[str] = "subagent.asked"
+    id: str
+    call: str
+    """The `follow_up` call, by its tool_use id."""
+    question: str
+    text: str
+    """What it is told, word for word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +101,12 @@ class SubagentEnded(Payload):
     """What the program has to say about the findings, a line each."""
     traceback: str = ""
     """Of a fault of the program."""
+    sources: dict[str, str] = field(default_factory=dict)
+    """Path → SHA-256 of the file in which evidence was found, as it was read."""
+    first_item: int = 1
+    """Number of the first item: those of a follow-up go on from the earlier ones."""
+    question: str = ""
+    """The further question that this answers; "" for the brief."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +118,5 @@ class FindingsSubmitted(Payload):
     accepted: bool
     problems: list[str]
     findings: dict[str, Any] = field(default_factory=dict)
+    unfinished: list[str] = field(default_factory=list)
+    """Its own subagents whose findings it had not got: why they went back."""

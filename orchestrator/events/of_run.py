@@ -81,13 +81,17 @@ class RunReopened(Payload):
 
 @dataclass(frozen=True, slots=True)
 class ControlReceived(Payload):
-    """A person asked something of the live run through its `control/` folder."""
+    """A person asked something of the live run, or an agent of its subagent."""
 
     KIND: ClassVar[str] = "control.received"
     action: str
-    """`stop`."""
+    """`stop` by a person, `cancel` by an agent."""
     to: str
     """The agent it is about; "" for the whole run."""
+    by: str = ""
+    """The agent that asked; "" for a person, through the `control/` folder."""
+    reason: str = ""
+    """Why, in the words of who asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +105,8 @@ class ReportSubmitted(Payload):
     wrong: list[str]
     report: str = ""
     result: Any = None
+    unfinished: list[str] = field(default_factory=list)
+    """Subagents whose findings it did not have: why it went back."""
 
 
 @dataclass(frozen=True, slots=True)

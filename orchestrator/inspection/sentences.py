@@ -270,7 +270,10 @@ def _limit(data: Data) -> str:
 
 def _controlled(data: Data) -> str:
     whom = one_line(data.get("to")) or "the run"
-    return f"a person asked to {one_line(data.get('action'))} {whom}"
+    who = one_line(data.get("by")) or "a person"
+    why = one_line(data.get("reason"))
+    told = f"{who} asked to {one_line(data.get('action'))} {whom}"
+    return f"{told}: {why}" if why else told
 
 
 _SENTENCES: dict[str, Callable[[Data], str]] = {
@@ -304,7 +307,12 @@ _SENTENCES: dict[str, Callable[[Data], str]] = {
         f"is told ({one_line(data.get('reason'))}): {one_line(data.get('text'))}"
     ),
     "brief.refused": _refused,
+    "brief.reused": lambda data: (
+        f"brief {_quoted(data.get('title'))} is answered by the findings of "
+        f"{one_line(data.get('id'))}; nothing changed since"
+    ),
     "subagent.accepted": _accepted,
+    "subagent.asked": lambda data: f"is asked: {one_line(data.get('question'))}",
     "subagent.ended": _subagent_ended,
     "findings.submitted": _submitted,
     "report.submitted": _report,
