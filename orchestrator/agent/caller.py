@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from orchestrator.agent.budget import NOTHING, Amount, Budget, Reservation
+from orchestrator.agent.pulse import Pulse
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
 from orchestrator.context.view import Head, View, make_view
@@ -41,19 +42,23 @@ class Caller:
     head: Head
     log: EventLog
 
-    async def ask(self, state: AgentState, *, last: bool = False) -> Reply:
+    async def ask(
+        self, state: AgentState, *, last: bool = False, pulse: Pulse | None = None
+    ) -> Reply:
         """Send everything up to now and return the whole reply.
 
         Args:
             state: its waiting user message is appended first.
             last: the last call, paid from what was held back for it.
+            pulse: told of progress, and of waits that are not this call's own.
 
         Raises:
             LimitReached: the call does not fit the budget; nothing was sent.
             ModelError: no usable reply; it is in the log.
         """
         state.flush()
-        reserved, output = await self._reserve(state, last=last)
+        pulse = pulse or Pulse()
+        reserved, output = await self._reserve(state, pulse, last=last)
         used = NOTHING
         try:
             view = make_view(
@@ -67,7 +72,7 @@ class Caller:
             await self.log.sync()
             used = reserved.amount  # unknown usage is booked as reserved
             state.previous_end = len(state.transcript) - 1
-            reply = await self._complete(state, view, output, reserved)
+            reply = await self._complete(state, view, output, reserved, pulse)
             if reply.usage.known:
                 used = Amount(self._usd(reply) or 0.0, reply.usage.limited_tokens)
         except ModelError as error:
@@ -124,7 +129,12 @@ class Caller:
         )
 
     async def _complete(
-        self, state: AgentState, view: View, output: int, reserved: Reservation
+        self,
+        state: AgentState,
+        view: View,
+        output: int,
+        reserved: Reservation,
+        pulse: Pulse,
     ) -> Reply:
         request = ModelRequest(
             model=self.spec.model,
@@ -135,9 +145,11 @@ class Caller:
             body=view.body,
             call_s=self.spec.call_s,
             silence_s=self.spec.silence_s,
+            on_progress=pulse.beat,
         )
 
         def on_retry(retry: Retry) -> None:
+            pulse.excuse(retry.wait_s)
             self.log.append(
                 ModelRetried(turn=state.turns, **asdict(retry)), agent=self.spec.id
             )
@@ -156,7 +168,7 @@ class Caller:
             raise
 
     async def _reserve(
-        self, state: AgentState, *, last: bool
+        self, state: AgentState, pulse: Pulse, *, last: bool
     ) -> tuple[Reservation, int]:
         """Set the price of a call aside; less output if the whole does not fit.
 
@@ -176,7 +188,8 @@ class Caller:
                     reached = error
             if not self.budget.may_fit_later(owner, amount + keep):
                 raise reached
-            await self.budget.changed()
+            with pulse.waiting_for_others():
+                await self.budget.changed()
 
     def _last_bound(self, context: int, output: int) -> Amount:
         """Return the most that a last call can use after a call with `output`."""

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import anyio
 
 from orchestrator.agent.caller import Caller
+from orchestrator.agent.pulse import Pulse
 from orchestrator.agent.spec import AgentSpec, Outcome
 from orchestrator.agent.state import AgentState
 from orchestrator.agent.stops import MAX_HAND_INS, Say, Verdict, judge, usable
@@ -138,12 +139,13 @@ class Agent:
             raise self._out_of_time(minutes)
 
     async def _ask(self) -> Reply:
-        """Make one model call, within what is left of the time."""
-        minutes = self.spec.limits.minutes
-        if minutes is None:
-            return await self.caller.ask(self.state)
-        with anyio.move_on_after(self._seconds_left(minutes)):
-            return await self.caller.ask(self.state)
+        """Make one model call, within what is left of the time, while it gets on."""
+        minutes, pulse = self.spec.limits.minutes, Pulse(self.spec.stall_s)
+        left_s = None if minutes is None else self._seconds_left(minutes)
+        with anyio.move_on_after(left_s), pulse.watching():
+            return await self.caller.ask(self.state, pulse=pulse)
+        if pulse.has_stopped or minutes is None:
+            raise LimitReached("stall_s", pulse.idle_s, pulse.stall_s)
         raise self._out_of_time(minutes)
 
     def _seconds_left(self, minutes: float) -> float:
@@ -155,7 +157,7 @@ class Agent:
     @property
     def _last_call_s(self) -> float:
         """Return the seconds that are kept for the last call."""
-        longest = min(LAST_CALL_S, self.spec.call_s)
+        longest = min(LAST_CALL_S, self.spec.call_s, self.spec.stall_s or LAST_CALL_S)
         minutes = self.spec.limits.minutes
         if minutes is None:
             return longest

@@ -31,6 +31,8 @@ class AgentSpec:
     max_output_tokens: int
     call_s: float
     silence_s: float
+    stall_s: float | None = None
+    """Longest time without progress in a model call, in seconds; None: no limit."""
     request: dict[str, Any] = field(default_factory=dict)
     """Further fields of every request: `thinking`, `output_config`."""
 
@@ -54,6 +56,7 @@ class AgentSpec:
                 "max_output_tokens": self.max_output_tokens,
                 "call_s": self.call_s,
                 "silence_s": self.silence_s,
+                **({} if self.stall_s is None else {"stall_s": self.stall_s}),
                 "request": self.request,
             },
             limits=self.limits.model_dump(exclude_none=True),
@@ -78,6 +81,7 @@ class AgentSpec:
             max_output_tokens=started.settings["max_output_tokens"],
             call_s=started.settings["call_s"],
             silence_s=started.settings["silence_s"],
+            stall_s=started.settings.get("stall_s"),
             request=started.settings["request"],
         )
 

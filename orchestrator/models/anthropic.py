@@ -226,6 +226,7 @@ class _Reading:
         if self._first_token_s is None and self._accumulator.has_begun:
             self._first_token_s = time.perf_counter() - self._began
         self._heard()
+        self._request.on_progress()
 
     def _heard(self) -> None:
         wait_s = self._request.silence_s

@@ -8,7 +8,19 @@ from typing import Any, Protocol
 
 from orchestrator.messages import Block, Message
 
-__all__ = ["Model", "ModelRequest", "OnRetry", "Reply", "Retry", "Usage"]
+__all__ = [
+    "Model",
+    "ModelRequest",
+    "OnRetry",
+    "Reply",
+    "Retry",
+    "Usage",
+    "unwatched",
+]
+
+
+def unwatched() -> None:
+    """Take no note of progress: what a request does that nobody watches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +82,12 @@ class ModelRequest:
     """Limit of one whole try, in seconds."""
     silence_s: float = 90.0
     """Longest wait for the next event that says anything; pings do not count."""
+    on_progress: Callable[[], None] = field(
+        default=unwatched, compare=False, repr=False
+    )
+    """To be called, in the event loop, whenever something of the answer arrives; cheap,
+    and never raises. A subagent whose model does not call it for `limits.stall_s` is
+    ended; one whose model never calls it has that long for each whole answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +134,10 @@ class Model(Protocol):
         Cancelling closes the connection; nothing runs on.
 
         Args:
-            request: what to send.
+            request: what to send. A model that gets its answer in pieces calls
+                `request.on_progress` for each that says something (a sign of life
+                that says nothing does not count); one that takes long and never
+                does may be taken for stalled.
             on_retry: told of each failed try before the wait for the next; what it
                 raises ends the call.
 

@@ -97,6 +97,7 @@ class Crew:
             max_output_tokens=min(output, limits.max_output_tokens or output),
             call_s=self.task.limits.call_s,
             silence_s=self.task.limits.silence_s,
+            stall_s=self.task.limits.stall_s,
             request=request_fields(model, profile.effort or self.task.effort.subagents),
         )
 
