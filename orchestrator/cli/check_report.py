@@ -19,7 +19,7 @@ from orchestrator.settings import OFFLINE, Settings
 from orchestrator.spec.document import dump
 from orchestrator.spec.loader import blame, load_task
 from orchestrator.spec.not_yet import READY_POLICY
-from orchestrator.spec.profiles import LEAD, allowed_tools
+from orchestrator.spec.profiles import DELEGATION, LEAD, allowed_tools
 
 __all__ = ["check_lines", "check_task"]
 
@@ -48,9 +48,7 @@ def check_task(
     expected = estimate_run(
         prepared,
         count=estimate,
-        tool_tokens=lambda name: definition_tokens(
-            allowed_tools(prepared.found.profiles[name], is_lead=name == LEAD)
-        ),
+        tool_tokens=lambda name: definition_tokens(_tools(prepared, name)),
         usd_of=_usd,
     )
     return {
@@ -73,6 +71,16 @@ def check_task(
     }
 
 
+def _tools(prepared: Prepared, name: str) -> set[str]:
+    """Return the tools of a profile that the lead sends, or of the lead."""
+    profile, is_lead = prepared.found.profiles[name], name == LEAD
+    limits, may_delegate = prepared.task.limits, prepared.task.limits.depth > 1
+    tools = set(allowed_tools(profile, is_lead=is_lead, may_delegate=may_delegate))
+    if not (prepared.profiles.subagents and limits.subagents and limits.depth):
+        tools -= set(DELEGATION)
+    return tools
+
+
 def _models(prepared: Prepared) -> dict[str, str]:
     """Return the model of the lead and of each profile, by name."""
     chosen, profiles = prepared.models, prepared.profiles
@@ -89,7 +97,11 @@ def _usd(model: str, usage: Usage) -> float | None:
 
 def _profiles(prepared: Prepared, models: dict[str, str]) -> list[dict[str, Any]]:
     profiles = (prepared.profiles.lead, *prepared.profiles.subagents.values())
-    return [{**profile_row(each), "model": models[each.name]} for each in profiles]
+    may_delegate = prepared.task.limits.depth > 1
+    return [
+        {**profile_row(each, may_delegate=may_delegate), "model": models[each.name]}
+        for each in profiles
+    ]
 
 
 def _estimate(expected: Estimate, prepared: Prepared) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from orchestrator.models.base import Usage
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.settings import OFFLINE
 from orchestrator.spec.first_messages import lead_first_message, workspace_text
+from orchestrator.spec.profiles import asks_to_delegate
 
 __all__ = ["Estimate", "estimate_run"]
 
@@ -88,7 +89,11 @@ def estimate_run(
         tokens=sum(usage.limited_tokens for _model, usage in usages),
         cache_read_tokens=sum(usage.cache_read_tokens for _model, usage in usages),
         usd=sum(known) if len(known) == len(parts) else None,
-        assumptions=_assumptions(subagents, has_questions=bool(task.questions)),
+        assumptions=_assumptions(
+            subagents,
+            has_questions=bool(task.questions),
+            nests=task.limits.depth > 1 and any(map(asks_to_delegate, agents)),
+        ),
     )
 
 
@@ -102,12 +107,16 @@ def _conversation(prefix: int, *, calls: int, per_call: int, output: int) -> Usa
     )
 
 
-def _assumptions(subagents: int, *, has_questions: bool) -> tuple[str, ...]:
+def _assumptions(
+    subagents: int, *, has_questions: bool, nests: bool
+) -> tuple[str, ...]:
     why = "one a question" if has_questions else "no questions are given"
+    deeper = "subagents of subagents are not counted: how many there are shows later"
     return (
         f"{subagents} subagents ({why}), {SUBAGENT_CALLS} model calls each; "
         f"{LEAD_CALLS} calls of the lead",
         f"a call adds {TOKENS_PER_CALL:,} tokens of results and "
         f"{OUTPUT_PER_CALL} of output; findings are {FINDINGS_TOKENS:,} tokens",
         "everything sent before is read from the cache; nothing fails",
+        *([deeper] if nests else []),
     )

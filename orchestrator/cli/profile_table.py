@@ -12,9 +12,15 @@ from orchestrator.spec.profiles import LEAD, Discovery, allowed_tools
 __all__ = ["profile_lines", "profile_row", "profile_rows"]
 
 
-def profile_row(profile: Profile) -> dict[str, Any]:
-    """Return one profile as plain data."""
-    tools = allowed_tools(profile, is_lead=profile.name == LEAD)
+def profile_row(profile: Profile, *, may_delegate: bool = True) -> dict[str, Any]:
+    """Return one profile as plain data.
+
+    Args:
+        profile: as read.
+        may_delegate: whether its subagents have a level left below them.
+    """
+    is_lead = profile.name == LEAD
+    tools = allowed_tools(profile, is_lead=is_lead, may_delegate=may_delegate)
     return {
         "name": profile.name,
         "source": profile.source,

@@ -14,7 +14,7 @@ from orchestrator.runtime.prepare import Prepared
 from orchestrator.spec.context_files import ContextFile
 from orchestrator.spec.first_messages import lead_first_message
 from orchestrator.spec.limits import AgentLimits
-from orchestrator.spec.profiles import allowed_tools
+from orchestrator.spec.profiles import DELEGATION, allowed_tools
 from orchestrator.tools.arguments import parse_arguments
 from orchestrator.tools.calls import CallResult
 from orchestrator.tools.delegate import DelegateArgs
@@ -58,7 +58,7 @@ def lead_spec(
     names = set(allowed_tools(profile, is_lead=True, available=registry.names))
     names |= set(extra_tools)
     if not can_delegate(prepared):
-        names.discard("delegate")
+        names -= set(DELEGATION)
     output = task.limits.max_output_tokens
     return AgentSpec(
         id=LEAD,

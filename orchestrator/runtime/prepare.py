@@ -16,6 +16,7 @@ from orchestrator.settings import (
     has_credentials,
 )
 from orchestrator.spec.context_files import ContextFile, read_context
+from orchestrator.spec.delegating import depth_notices
 from orchestrator.spec.profiles import Discovery, Selection, discover, select
 from orchestrator.spec.prompts import PromptBook
 from orchestrator.spec.task import Task
@@ -93,6 +94,7 @@ def prepare(
             *profiles.notices,
             *(f"an agent file is passed over: {each}" for each in found.problems),
             *_ignored(models, profiles, book),
+            *depth_notices(task.limits, profiles.subagents.values()),
             *notices,
         ),
     )

@@ -63,6 +63,8 @@ def brief_message(
     constraints: Sequence[str],
     context_files: Sequence[ContextFile],
     *,
+    profiles: Mapping[str, Profile] | None = None,
+    levels: int = 0,
     book: PromptBook | None = None,
 ) -> str:
     """Return the first user message of a subagent.
@@ -71,12 +73,25 @@ def brief_message(
         brief: the fields of an accepted brief, as plain data.
         constraints: the task's.
         context_files: in order.
+        profiles: those it may send itself, by name; none where it works alone.
+        levels: of subagents that are left below it; 0 where it works alone.
         book: prompts in force; default: those that ship.
     """
     book = book or PromptBook()
     scope = brief.get("scope") or {}
     deliverable = brief.get("deliverable") or {}
     background = str(brief.get("background") or "").strip("\n")
+    asked_for = book.fill(
+        "sections/brief_deliverable",
+        form=str(deliverable.get("form") or "").strip("\n"),
+        max_tokens=str(deliverable.get("max_tokens") or DEFAULT_FINDINGS_TOKENS),
+    )
+    if profiles and levels > 0:
+        # In one place with it: a brief's own prompt file may be older than this.
+        own = book.fill(
+            "sections/subagents", levels=str(levels), items=_profiles(profiles)
+        )
+        asked_for = f"{own}\n\n{asked_for}"
     return book.fill(
         "brief",
         constraints=_section(book, "constraints", _bullets(constraints)),
@@ -88,11 +103,7 @@ def brief_message(
         background=(
             book.fill("sections/background", text=background) if background else ""
         ),
-        deliverable=book.fill(
-            "sections/brief_deliverable",
-            form=str(deliverable.get("form") or "").strip("\n"),
-            max_tokens=str(deliverable.get("max_tokens") or DEFAULT_FINDINGS_TOKENS),
-        ),
+        deliverable=asked_for,
     )
 
 
@@ -147,8 +158,9 @@ def _limits(task: Task, usd: float | None, *, alone: bool) -> str:
     if usd is not None:
         parts.insert(0, f"${usd:g}")
     if not alone:
+        deep = f", {limits.depth} levels deep" if limits.depth > 1 else ""
         parts.append(
-            f"{limits.subagents} subagents, {limits.concurrency} at the same time"
+            f"{limits.subagents} subagents, {limits.concurrency} at the same time{deep}"
         )
     return ", ".join(parts)
 

@@ -15,16 +15,15 @@ __all__ = [
 
 OUR_TOOLS = frozenset(
     {
-        "delegate", "finish", "submit_findings", "update_notes", "read_ref",
-        "read_file", "grep", "glob", "list_dir",
+        "delegate", "wait_for", "follow_up", "cancel", "finish", "submit_findings",
+        "update_notes", "read_ref", "read_file", "grep", "glob", "list_dir",
     }
 )  # fmt: skip
 """Tools that exist."""
 
 PLANNED_TOOLS = frozenset(
     {
-        "wait_for", "follow_up", "cancel", "recall", "write_file", "edit_file", "bash",
-        "fetch_url", "memory",
+        "recall", "write_file", "edit_file", "bash", "fetch_url", "memory",
     }
 )  # fmt: skip
 """Legal in a profile; a run has them once the task can allow them."""

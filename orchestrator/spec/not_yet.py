@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrator.spec.limits import Limits
 from orchestrator.spec.task import ContextPolicy, Task
 
 __all__ = ["READY_POLICY", "not_yet"]
@@ -12,7 +11,6 @@ __all__ = ["READY_POLICY", "not_yet"]
 READY_POLICY = ("clip_tokens", "read_tokens")
 """What of `context_policy` can be set."""
 
-MAX_DEPTH = 1
 WHOLE_FIELDS = ("fallback_model", "allow", "tools", "mcp_servers", "skills")
 
 
@@ -32,10 +30,6 @@ def not_yet(task: Task) -> Iterator[tuple[tuple[str, ...], str]]:
         yield ("redact",), "not yet: `personal`; only `[secrets]`"
     elif not task.redact:
         yield ("redact",), "not yet: secrets are always redacted; only `[secrets]`"
-    if task.limits.depth > MAX_DEPTH:
-        yield ("limits", "depth"), f"not yet: at most {MAX_DEPTH}"
-    if task.limits.stall_s != Limits.model_fields["stall_s"].get_default():
-        yield ("limits", "stall_s"), "not yet: leave it out"
 
 
 def _roles_and_policy(task: Task) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -275,11 +275,12 @@ class _Reader:
         """Return our name for a tool, or None for one that we do not have.
 
         A pattern narrows a tool (`Bash(git log *)`). We cannot narrow it in the same
-        way: so it is not granted, and where it is forbidden, all of it is.
+        way: so it is not granted, and where it is forbidden, all of it is. That goes
+        for `Agent(worker)` too: which profiles may be sent is the task's to say.
         """
         bare, has_pattern, _pattern = written.partition("(")
         bare = bare.strip()
-        if has_pattern and key == "tools" and bare not in ("Task", "Agent"):
+        if has_pattern and key == "tools":
             return None
         if bare in OUR_TOOLS or bare in PLANNED_TOOLS:
             return bare

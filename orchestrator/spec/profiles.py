@@ -22,11 +22,13 @@ from orchestrator.spec.profile_file import (
 )
 
 __all__ = [
+    "DELEGATION",
     "LEAD",
     "Discovery",
     "Selection",
     "Shadowed",
     "allowed_tools",
+    "asks_to_delegate",
     "discover",
     "select",
 ]
@@ -40,7 +42,9 @@ ALWAYS = {
 USUAL = ("update_notes", "read_ref")
 """Part of every agent unless its profile disallows them: what is clipped or spilled
 must stay within reach."""
-LEAD_ONLY = frozenset({"delegate", "finish"})
+DELEGATION = ("delegate", "wait_for", "follow_up", "cancel")
+"""They come together: who can send subagents can also wait for them, ask them and end
+them, unless the profile disallows one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,19 +207,37 @@ def _pick(name: str, found: Discovery) -> Profile:
 
 
 def allowed_tools(
-    profile: Profile, *, is_lead: bool, available: Collection[str] = OUR_TOOLS
+    profile: Profile,
+    *,
+    is_lead: bool,
+    may_delegate: bool = False,
+    available: Collection[str] = OUR_TOOLS,
 ) -> tuple[str, ...]:
     """Return the tools that an agent of `profile` may call, in a stable order.
 
     Args:
         profile: its `tools` and `disallowedTools` are obeyed.
-        is_lead: the lead's role; else a subagent's, which can neither delegate nor
-            finish the run.
+        is_lead: the lead's role; else a subagent's, which cannot finish the run.
+        may_delegate: whether a subagent has a level left below it; it then has
+            subagents of its own where its profile asks for that. Nothing for the lead.
         available: tools that the run has.
     """
-    role = "lead" if is_lead else "subagent"
-    other = ALWAYS["subagent"] if is_lead else LEAD_ONLY
+    role, other = ("lead", "subagent") if is_lead else ("subagent", "lead")
     wanted = set(available if profile.tools is None else profile.tools) | set(USUAL)
-    wanted -= set(profile.disallowed_tools) | set(other)
+    wanted -= set(DELEGATION)
+    if asks_to_delegate(profile, is_lead=is_lead) and (is_lead or may_delegate):
+        wanted |= set(DELEGATION)
+    wanted -= set(profile.disallowed_tools) | set(ALWAYS[other])
     wanted |= set(ALWAYS[role])
     return tuple(sorted(wanted & set(available)))
+
+
+def asks_to_delegate(profile: Profile, *, is_lead: bool = False) -> bool:
+    """Return whether agents of `profile` may send subagents while depth remains.
+
+    A subagent may only where its profile lists `delegate`: a profile without a list
+    has what every subagent needs, and more agents are not among that.
+    """
+    if "delegate" in profile.disallowed_tools:
+        return False
+    return is_lead if profile.tools is None else "delegate" in profile.tools

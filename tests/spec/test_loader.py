@@ -158,8 +158,6 @@ def test_a_bad_task_is_one_message_with_file_line_field_and_what_is_allowed(
         "redact: []",
         "model: {summaries: a}",
         "effort: {summaries: low}",
-        "limits: {depth: 2}",
-        "limits: {stall_s: 60}",
         "context_policy: {soft: 0.5}",
         "context_policy: {preset: short}",
         "context_policy: {shares: {recent: 0.3}}",

@@ -41,7 +41,8 @@ def test_every_shipped_profile_is_valid_and_whole(path: Path) -> None:
     assert not file.dropped_tools
     assert file.profile.tools is not None
     is_lead = path.stem == LEAD
-    assert set(allowed_tools(file.profile, is_lead=is_lead)) == set(file.profile.tools)
+    tools = allowed_tools(file.profile, is_lead=is_lead, may_delegate=True)
+    assert set(tools) == set(file.profile.tools)
 
 
 def test_no_code_lies_among_the_shipped_files() -> None:
@@ -88,7 +89,9 @@ class TestOneFile:
 
     def test_a_narrowed_tool_is_not_widened(self, tmp_path: Path) -> None:
         profile = read(
-            tmp_path, "tools: Read, Bash(git log:*)\ndisallowedTools: Grep(secret)"
+            tmp_path,
+            "tools: Read, Bash(git log:*), Agent(worker)\n"
+            "disallowedTools: Grep(secret)",
         )
 
         assert profile.tools == ("read_file",)
@@ -303,7 +306,7 @@ class TestAllowedTools:
             {"name": "a", "description": "d", "prompt": "p", **fields}
         )
 
-    def test_a_subagent_can_neither_delegate_nor_finish(self) -> None:
+    def test_without_depth_a_subagent_can_neither_delegate_nor_finish(self) -> None:
         tools = allowed_tools(
             self.profile(tools=["delegate", "finish", "grep"]), is_lead=False
         )

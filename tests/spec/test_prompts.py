@@ -145,6 +145,15 @@ class TestLeadMessage:
         assert "\n\n\n" not in text
         assert "There are no subagents" in text
 
+    def test_depth_is_told_where_there_is_more_than_one_level(self) -> None:
+        def limits(**given: int) -> str:
+            task = Task.model_validate({"objective": "x", "limits": given})
+            text = lead_first_message(task, {"explorer": PROFILE}, [])
+            return next(line for line in text.split("\n") if "subagents, " in line)
+
+        assert "24 subagents, 8 at the same time, 3 levels deep." in limits(depth=3)
+        assert "24 subagents, 8 at the same time." in limits()
+
     def test_the_schema_of_a_json_result_is_given(self) -> None:
         task = Task.model_validate(
             {"objective": "x", "deliverable": {"format": "json", "schema": {"a": "ä"}}}
@@ -183,6 +192,24 @@ class TestBriefMessage:
             )
         ]
         assert places == sorted(places)
+
+    def test_who_may_delegate_is_told_whom_it_may_send_and_how_deep(self) -> None:
+        text = brief_message(BRIEF, (), [], profiles={"explorer": PROFILE}, levels=2)
+
+        places = [
+            text.index(part)
+            for part in (
+                "Tokens are JWTs.",
+                "Levels of subagents left below you: 2.",
+                "- `explorer`: Looks.",
+                "at most 900 tokens",
+            )
+        ]
+        assert places == sorted(places)
+        alone = brief_message(BRIEF, (), [])
+        assert "ubagents" not in alone
+        assert brief_message(BRIEF, (), [], profiles={}, levels=2) == alone
+        assert brief_message(BRIEF, (), [], profiles={"a": PROFILE}) == alone
 
     def test_a_short_brief_has_no_blank_headings(self) -> None:
         text = brief_message({"title": "T", "objective": "O"}, (), [])
