@@ -194,7 +194,29 @@ class Agent:
             for call in calls
         ]
         self._hold_back([call for call in calls if not _is_answered(call, prior)])
-        return await self.executor.run(specs, self.context_for, self.spec.allowed)
+        known, limit = dict(prior), self._time_for_calls()
+
+        def keep(result: CallResult) -> None:
+            known[result.call] = Answered(result)
+
+        try:
+            results = await self.executor.run(
+                specs, self.context_for, self.spec.allowed, limit=limit, on_result=keep
+            )
+            is_over = anyio.current_time() >= limit.deadline
+            if is_over and not any(each.ends for each in results):
+                raise self._out_of_time(self.spec.limits.minutes or 0)
+        except LimitReached:
+            self.state.prior = known  # all that the last call needs to know
+            raise
+        return results
+
+    def _time_for_calls(self) -> anyio.CancelScope:
+        """Return a scope for calls; it ends when only the last call is left."""
+        minutes, scope = self.spec.limits.minutes, anyio.CancelScope()
+        if minutes is not None and self.state.reached is None:
+            scope.deadline = anyio.current_time() + self._seconds_left(minutes)
+        return scope
 
     def _hold_back(self, calls: list[Block]) -> None:
         """Keep enough for a last call, with what `calls` will add to it."""

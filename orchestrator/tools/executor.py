@@ -16,7 +16,6 @@ from typing import Any
 
 import anyio
 import structlog
-from pydantic import BaseModel
 
 from orchestrator.clock import Clock
 from orchestrator.errors import LimitReached, StoreError, ToolError
@@ -36,6 +35,7 @@ from orchestrator.tools.calls import (
 from orchestrator.tools.entry import Admitted, admit
 from orchestrator.tools.grace import GRACE_S, UNKNOWN, with_grace
 from orchestrator.tools.registry import Registry
+from orchestrator.tools.step import STOPPED, Job, NotRun, Step, stopped
 from orchestrator.tools.threads import in_thread
 
 __all__ = ["TERMINAL", "Executor", "is_cancelled"]
@@ -52,26 +52,6 @@ _HANDED_IN = "Not run: another hand-in of this step is accepted already."
 _INLINE_CHARS = 50_000
 # Raised on purpose and for the run, not for the model.
 _FOR_THE_RUN = (LimitReached, StoreError)
-
-
-@dataclass(frozen=True, slots=True)
-class _NotRun:
-    """A call that does not run, and what answers it."""
-
-    spec: CallSpec
-    context: ToolContext
-    text: str
-    is_error: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """A call that may run."""
-
-    spec: CallSpec
-    context: ToolContext
-    tool: Tool[Any]
-    args: BaseModel
 
 
 _Outcome = ToolOutput | Admitted | str
@@ -112,6 +92,9 @@ class Executor:
         calls: Sequence[CallSpec],
         context: Callable[[str], ToolContext],
         allowed: Collection[str],
+        *,
+        limit: anyio.CancelScope | None = None,
+        on_result: Callable[[CallResult], None] = lambda _result: None,
     ) -> list[CallResult]:
         """Return one result per call, in the order of `calls`.
 
@@ -124,13 +107,17 @@ class Executor:
             calls: of one step.
             context: makes the context of a call from its id.
             allowed: names of the tools that this agent may call.
+            limit: a scope to run all but terminal tools in; what it cuts is answered
+                with `STOPPED`.
+            on_result: told of each result that was not known before, once it is logged.
 
         Raises:
             StoreError: the run's folder cannot be written.
             LimitReached: a tool reached a limit of the run.
         """
+        limit = limit or anyio.CancelScope()
         done: dict[str, CallResult] = {}
-        todo: list[_Job | _NotRun] = []
+        todo: list[Job | NotRun] = []
         for spec in calls:
             if isinstance(spec.prior, Answered):
                 done[spec.call] = spec.prior.result
@@ -138,38 +125,42 @@ class Executor:
                 todo.append(self._prepare(spec, context(spec.call), allowed))
         # All calls of a step come of the reply that holds them.
         reply = self._log.newest(todo[0].context.agent) if todo else 0
+        step = Step(reply, on_result, done)
         ordinary = [each for each in todo if each.spec.name not in TERMINAL]
-        await self._run_together(ordinary, done, reply)
+        if anyio.current_time() >= limit.deadline:
+            ordinary = [stopped(each) for each in ordinary]
+        await self._run_together(ordinary, step, limit)
         for each in todo:
             if each.spec.name not in TERMINAL:
                 continue
             is_late = any(result.ends for result in done.values())
-            late = _NotRun(each.spec, each.context, _HANDED_IN)
-            await self._run_together([late if is_late else each], done, reply)
+            late = NotRun(each.spec, each.context, _HANDED_IN)
+            one = late if is_late else each
+            await self._run_together([one], step, anyio.CancelScope())
         return [done[spec.call] for spec in calls]
 
     def _prepare(
         self, spec: CallSpec, context: ToolContext, allowed: Collection[str]
-    ) -> _Job | _NotRun:
+    ) -> Job | NotRun:
         match spec.prior:
             case Known(text):
-                return _NotRun(spec, context, text, is_error=False)
+                return NotRun(spec, context, text, is_error=False)
             case Barred(text):
-                return _NotRun(spec, context, text)
+                return NotRun(spec, context, text)
         tool = self.registry.get(spec.name)
         if tool is None:
-            return _NotRun(spec, context, self._unknown(spec.name, allowed))
+            return NotRun(spec, context, self._unknown(spec.name, allowed))
         if spec.name not in allowed:
             why = (
                 f"`{spec.name}` exists but is not allowed here. "
                 f"Allowed: {listed(sorted(allowed))}."
             )
-            return _NotRun(spec, context, why)
+            return NotRun(spec, context, why)
         try:
             args = parse_arguments(spec.name, tool.Args, spec.input)
         except ToolError as error:
-            return _NotRun(spec, context, str(error))
-        return _Job(spec, context, tool, args)
+            return NotRun(spec, context, str(error))
+        return Job(spec, context, tool, args)
 
     def _unknown(self, name: str, allowed: Collection[str]) -> str:
         names = [each for each in self.registry.names if each in allowed]
@@ -181,40 +172,54 @@ class Executor:
 
     async def _run_together(
         self,
-        todo: Sequence[_Job | _NotRun],
-        done: dict[str, CallResult],
-        reply: int,
+        todo: Sequence[Job | NotRun],
+        step: Step,
+        limit: anyio.CancelScope,
     ) -> None:
-        """Run calls side by side and add their results to `done`, by call id."""
-        jobs: list[tuple[_Job, int]] = []
-        for each in todo:
-            if isinstance(each, _NotRun):
-                answer = ToolOutput(each.text, is_error=each.is_error)
-                done[each.spec.call] = self._conclude(each, answer, reply)
-            else:
-                jobs.append((each, self._announce(each, reply)))
+        """Run calls side by side within `limit` and add their results to `step`."""
+        jobs = await self._begin(todo, step)
         if not jobs:
             return
-        if any(job.tool.effects == "effects" for job, _ in jobs):
-            await self._log.sync()
+        began = self._clock.monotonic()
         failures: list[LimitReached | StoreError] = []
         # Always in tasks of their own: there, a cancellation that is not of a scope
         # around them can only come from the tool itself.
-        async with anyio.create_task_group() as group:
+        with limit:
+            async with anyio.create_task_group() as group:
 
-            async def work(job: _Job, cause: int) -> None:
-                try:
-                    done[job.spec.call] = await self._run_job(job, cause, failures)
-                except _FOR_THE_RUN as error:
-                    failures.append(error)
-                    group.cancel_scope.cancel()
+                async def work(job: Job, cause: int) -> None:
+                    try:
+                        step.take(await self._run_job(job, cause, failures))
+                    except _FOR_THE_RUN as error:
+                        failures.append(error)
+                        group.cancel_scope.cancel()
 
-            for job, cause in jobs:
-                group.start_soon(work, job, cause)
+                for job, cause in jobs:
+                    group.start_soon(work, job, cause)
         if failures:
             raise failures[0]
+        seconds = self._clock.monotonic() - began
+        for job, cause in jobs:
+            if job.spec.call not in step.done:
+                cut = ToolOutput(STOPPED, is_error=True)
+                step.take(self._conclude(job, cut, cause, seconds))
 
-    def _announce(self, job: _Job, reply: int) -> int:
+    async def _begin(
+        self, todo: Sequence[Job | NotRun], step: Step
+    ) -> list[tuple[Job, int]]:
+        """Answer what does not run; return the rest, each with its intent's `seq`."""
+        jobs: list[tuple[Job, int]] = []
+        for each in todo:
+            if isinstance(each, NotRun):
+                answer = ToolOutput(each.text, is_error=each.is_error)
+                step.take(self._conclude(each, answer, step.reply))
+            else:
+                jobs.append((each, self._announce(each, step.reply)))
+        if any(job.tool.effects == "effects" for job, _ in jobs):
+            await self._log.sync()
+        return jobs
+
+    def _announce(self, job: Job, reply: int) -> int:
         """Log the intent and return the `seq` of its event."""
         if isinstance(job.spec.prior, OnRecord):
             return reply
@@ -225,7 +230,7 @@ class Executor:
         return self._log.append(intent, agent=agent, cause=reply).seq
 
     async def _run_job(
-        self, job: _Job, cause: int, failures: Sequence[Exception]
+        self, job: Job, cause: int, failures: Sequence[Exception]
     ) -> CallResult:
         """Run a call; one with effects may end, and is on record, when it is cut."""
         if job.tool.effects != "effects":
@@ -242,7 +247,7 @@ class Executor:
             lambda: self._run_one(job, cause), is_lost, grace_s=grace_s
         )
 
-    async def _run_one(self, job: _Job, cause: int) -> CallResult:
+    async def _run_one(self, job: Job, cause: int) -> CallResult:
         started = self._clock.monotonic()
         outcome: _Outcome | None = None
         is_async = inspect.iscoroutinefunction(job.tool.run)
@@ -263,10 +268,10 @@ class Executor:
         seconds = self._clock.monotonic() - started
         return self._conclude(job, outcome, cause, seconds)
 
-    def _admit(self, output: ToolOutput | str, job: _Job) -> Admitted:
+    def _admit(self, output: ToolOutput | str, job: Job) -> Admitted:
         return admit(output, job.context, self._clip)
 
-    def _call(self, job: _Job) -> Admitted | Awaitable[Any]:
+    def _call(self, job: Job) -> Admitted | Awaitable[Any]:
         """Run a sync tool and admit its output; in a worker thread."""
         output: ToolOutput | str | Awaitable[Any] = ""
         with _Fence() as fence:
@@ -275,7 +280,7 @@ class Executor:
             output = self._failed(job, fence.error)
         return output if isinstance(output, Awaitable) else self._admit(output, job)
 
-    async def _settle(self, job: _Job, running: Awaitable[Any]) -> ToolOutput | str:
+    async def _settle(self, job: Job, running: Awaitable[Any]) -> ToolOutput | str:
         output: ToolOutput | str = ""
         with _Fence() as fence:
             output = await running
@@ -286,7 +291,7 @@ class Executor:
             raise error
         return self._failed(job, error)
 
-    def _failed(self, job: _Job, error: BaseException) -> ToolOutput:
+    def _failed(self, job: Job, error: BaseException) -> ToolOutput:
         """Return what the model is told about a failure."""
         if isinstance(error, _FOR_THE_RUN):
             raise error
@@ -311,7 +316,7 @@ class Executor:
 
     def _conclude(
         self,
-        job: _Job | _NotRun,
+        job: Job | NotRun,
         outcome: _Outcome,
         cause: int,
         seconds: float = 0.0,
