@@ -6,6 +6,7 @@ decide, not the stop reason: a reply that holds calls gets them run.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,15 @@ from typing import Literal
 from orchestrator.messages import Block, encode, text_of, tool_calls
 from orchestrator.models.base import Reply
 
-__all__ = ["Say", "Streaks", "Verdict", "judge", "step_key", "usable"]
+__all__ = [
+    "Say",
+    "Streaks",
+    "Verdict",
+    "judge",
+    "repeats_of",
+    "step_key",
+    "usable",
+]
 
 MAX_EMPTY = 2
 MAX_UNFINISHED = 2
@@ -23,8 +32,12 @@ MAX_PAUSES = 10
 MAX_HAND_INS = 4
 WARN_REPEATS = 3
 MAX_REPEATS = 5
+MAX_CYCLE = 3
+"""Steps of a cycle whose repeats are seen: A A A, A B A B A B, A B C A B C A B C."""
 MAX_NAME_CHARS = 64
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
+# What they answer depends on when they are asked: asking again is no repeat.
+_WAITING = frozenset({"wait_for"})
 # What some servers put where a model said nothing.
 _PLACEHOLDERS = frozenset({"", "(empty content)", "(no content)", "(empty)"})
 
@@ -40,8 +53,8 @@ class Streaks:
     cut_texts: int = 0
     cut_calls: int = 0
     pauses: int = 0
-    repeats: int = 0
-    last_step: str = ""
+    steps: tuple[bytes, ...] = ()
+    """Keys of the newest steps, oldest first; as many as a repeat can be made of."""
     hand_ins: int = 0
     """Steps whose hand-in was sent back, in all; counted by the loop after the step."""
 
@@ -113,10 +126,29 @@ def _fresh(name: str, seen: Collection[str]) -> str:
     return fresh
 
 
-def step_key(content: Sequence[Block]) -> str:
-    """Return what identifies the calls of a step, their ids aside."""
+def step_key(content: Sequence[Block]) -> bytes:
+    """Return what identifies the calls of a step, their ids aside: 16 bytes."""
     calls = [[call["name"], call["input"]] for call in tool_calls(content)]
-    return encode(calls).decode() if calls else ""
+    if not calls:
+        return b""
+    return hashlib.blake2b(encode(calls), digest_size=16).digest()
+
+
+def repeats_of(steps: Sequence[bytes]) -> int:
+    """Return how often the newest step, or cycle of steps, was taken in a row.
+
+    Args:
+        steps: keys of steps, oldest first; at least one.
+    """
+    return max(_times(steps, period) for period in range(1, MAX_CYCLE + 1))
+
+
+def _times(steps: Sequence[bytes], period: int) -> int:
+    """Return how often the newest `period` steps stand in a row at the end."""
+    newest, times = steps[-period:], 1
+    while steps[-period * (times + 1) : -period * times] == newest:
+        times += 1
+    return times
 
 
 def judge(reply: Reply, was: Streaks) -> tuple[Verdict, Streaks]:
@@ -135,10 +167,10 @@ def judge(reply: Reply, was: Streaks) -> tuple[Verdict, Streaks]:
 
 
 def _with_calls(reply: Reply, was: Streaks) -> tuple[Verdict, Streaks]:
-    key = step_key(reply.content)
-    repeats = was.repeats + 1 if key == was.last_step else 1
+    steps = _steps_with(reply.content, was.steps)
+    repeats = repeats_of(steps) if steps else 0
     cut = was.cut_calls + 1 if reply.cut_calls else 0
-    now = Streaks(cut_calls=cut, repeats=repeats, last_step=key, hand_ins=was.hand_ins)
+    now = Streaks(cut_calls=cut, steps=steps, hand_ins=was.hand_ins)
     if cut >= MAX_CUT_CALLS:
         return Verdict(keep=False, end="limit", reason="cut_replies", count=cut), now
     if repeats >= MAX_REPEATS and not reply.cut_calls:
@@ -146,6 +178,16 @@ def _with_calls(reply: Reply, was: Streaks) -> tuple[Verdict, Streaks]:
         return verdict, now
     say: Say = "repeat_warning" if repeats >= WARN_REPEATS else ""
     return Verdict(run=True, say=say, more_output=bool(reply.cut_calls)), now
+
+
+def _steps_with(content: Sequence[Block], was: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """Return the steps up to a new one; none where it waits for others.
+
+    After a wait things may look different, so that all may be asked again.
+    """
+    if any(call["name"] in _WAITING for call in tool_calls(content)):
+        return ()
+    return (*was, step_key(content))[-MAX_CYCLE * MAX_REPEATS :]
 
 
 def _cut_text(stop: str, text: str, was: Streaks) -> tuple[Verdict, Streaks]:

@@ -9,6 +9,7 @@ import pytest
 
 from orchestrator.agent.stops import (
     MAX_CUT_CALLS,
+    MAX_CYCLE,
     MAX_PAUSES,
     MAX_REPEATS,
     WARN_REPEATS,
@@ -71,19 +72,19 @@ READ = use()
         ),
         pytest.param(
             reply(READ),
-            Streaks(repeats=WARN_REPEATS - 1, last_step=step_key([READ])),
+            Streaks(steps=(step_key([READ]),) * (WARN_REPEATS - 1)),
             Verdict(run=True, say="repeat_warning"),
             id="a step three times over draws a warning",
         ),
         pytest.param(
             reply(READ),
-            Streaks(repeats=MAX_REPEATS - 1, last_step=step_key([READ])),
+            Streaks(steps=(step_key([READ]),) * (MAX_REPEATS - 1)),
             Verdict(keep=False, end="limit", reason="repeats", count=MAX_REPEATS),
             id="five times ends the loop",
         ),
         pytest.param(
             reply(use(path="b")),
-            Streaks(repeats=MAX_REPEATS - 1, last_step=step_key([READ])),
+            Streaks(steps=(step_key([READ]),) * (MAX_REPEATS - 1)),
             RUN,
             id="another input is another step",
         ),
@@ -182,7 +183,7 @@ def test_a_step_ends_what_went_wrong_before(field: str) -> None:
 
     _, now = judge(reply(READ), Streaks(**was))
 
-    assert now == Streaks(repeats=1, last_step=step_key([READ]), hand_ins=2)
+    assert now == Streaks(steps=(step_key([READ]),), hand_ins=2)
 
 
 def test_a_whole_call_ends_the_row_of_cut_ones() -> None:
@@ -193,7 +194,7 @@ def test_a_whole_call_ends_the_row_of_cut_ones() -> None:
 
 def test_a_cut_step_is_not_taken_for_a_repeated_one() -> None:
     cut = reply(READ, stop="max_tokens", cut_calls=frozenset({"t1"}))
-    was = Streaks(repeats=MAX_REPEATS - 1, last_step=step_key([READ]))
+    was = Streaks(steps=(step_key([READ]),) * (MAX_REPEATS - 1))
 
     assert judge(cut, was)[0].end == ""
 
@@ -209,7 +210,71 @@ def test_ids_do_not_tell_steps_apart() -> None:
 
 
 def test_a_reply_without_calls_has_no_step() -> None:
-    assert step_key([text("hm")]) == ""
+    assert step_key([text("hm")]) == b""
+
+
+def said(steps: str) -> list[str]:
+    """What is said to, or ends, each of these steps: a letter is a call."""
+    told: list[str] = []
+    streaks = FRESH
+    for place, letter in enumerate(steps):
+        calls = [use(path=letter, call=f"t{place}")]
+        if letter in "w+":
+            wait = use("wait_for", call=f"w{place}")
+            calls = [wait] if letter == "w" else [*calls, wait]
+        verdict, streaks = judge(reply(*calls), streaks)
+        told.append(verdict.end or verdict.say)
+    return told
+
+
+@pytest.mark.parametrize(
+    ("steps", "warned", "ended"),
+    [
+        pytest.param("aaaaa", [2, 3], 4, id="one step"),
+        pytest.param("ababababab", [5, 6, 7, 8], 9, id="a pair"),
+        pytest.param("abcabcabcabcabc", [8, 9, 10, 11, 12, 13], 14, id="three in turn"),
+        pytest.param("aabaabaabaabaab", [8, 9, 10, 11, 12, 13], 14, id="two of one"),
+        pytest.param("xyzababababab", [8, 9, 10, 11], 12, id="after other steps"),
+    ],
+)
+def test_a_cycle_of_steps_is_warned_of_and_then_ends_the_loop(
+    steps: str, warned: list[int], ended: int
+) -> None:
+    told = said(steps)
+
+    assert [n for n, each in enumerate(told) if each == "repeat_warning"] == warned
+    assert [n for n, each in enumerate(told) if each == "limit"] == [ended]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        pytest.param("abcdefgh" * 3, id="long cycles are work"),
+        pytest.param("aabbaabb", id="pairs of each"),
+        pytest.param("ababa", id="not yet three times"),
+        pytest.param("abcabcabdabcabc", id="a change begins anew"),
+        pytest.param("w" * 20, id="waiting alone"),
+        pytest.param("+" * 20, id="waiting beside another call"),
+        pytest.param("aw" * 10, id="waiting and looking"),
+        pytest.param("aawaawaawaaw", id="looking twice after each wait"),
+    ],
+)
+def test_what_is_no_cycle_goes_on_without_a_word(steps: str) -> None:
+    assert set(said(steps)) == {""}
+
+
+def test_no_more_steps_are_kept_than_a_repeat_is_made_of() -> None:
+    streaks = FRESH
+    for n in range(1000):
+        _, streaks = judge(reply(use(path=str(n))), streaks)
+
+    assert len(streaks.steps) == MAX_CYCLE * MAX_REPEATS
+
+
+def test_a_step_kept_takes_a_few_bytes_however_much_it_says() -> None:
+    _, now = judge(reply(use(text="x" * 100_000)), FRESH)
+
+    assert len(now.steps[0]) == 16
 
 
 def test_blank_texts_never_go_back() -> None:
