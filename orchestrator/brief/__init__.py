@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from orchestrator.brief.linter import MAX_BRIEF_CHARS, lint
+from orchestrator.brief.linter import MAX_BRIEF_CHARS, lint, normalised
 from orchestrator.brief.model import Brief, BriefDeliverable, Scope
 
-__all__ = ["MAX_BRIEF_CHARS", "Brief", "BriefDeliverable", "Scope", "lint"]
+__all__ = [
+    "MAX_BRIEF_CHARS",
+    "Brief",
+    "BriefDeliverable",
+    "Scope",
+    "lint",
+    "normalised",
+]

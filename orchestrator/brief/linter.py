@@ -14,7 +14,7 @@ from orchestrator.brief.vague import is_vague, is_vague_form
 from orchestrator.errors import ToolError
 from orchestrator.security.workspace import Workspace
 
-__all__ = ["MAX_BRIEF_CHARS", "lint"]
+__all__ = ["MAX_BRIEF_CHARS", "lint", "normalised"]
 
 MAX_BRIEF_CHARS = 16_000
 """All text of a brief; more is a document, and belongs into a file."""
@@ -171,11 +171,11 @@ def _twin_problems(brief: Brief, others: Sequence[Brief]) -> Iterator[str]:
 
 def _mark(brief: Brief) -> tuple[str, ...]:
     asked = brief.questions or (brief.objective,)
-    return (_normalised(brief.title), *sorted(_normalised(each) for each in asked))
+    return (normalised(brief.title), *sorted(normalised(each) for each in asked))
 
 
 @lru_cache(maxsize=4096)
-def _normalised(text: str) -> str:
+def normalised(text: str) -> str:
     """Return `text` for comparison: case, width, blanks and marks do not count."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return " ".join(re.findall(r"\w+", folded))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Tree", "missing_paths"]
+__all__ = ["MAX_ENTRIES", "SKIPPED", "Tree", "missing_paths"]
 
 MAX_ENTRIES = 50_000
 """Entries of the workspace that are looked at for a name."""
@@ -18,7 +18,10 @@ MAX_NAMES_COMPARED = 5_000
 MAX_FILES_SEARCHED = 3_000
 MAX_FILE_BYTES = 500_000
 
-_SKIPPED = {".git", ".hg", ".svn", "node_modules", ".venv", "__pycache__", ".tox"}
+SKIPPED = frozenset(
+    {".git", ".hg", ".svn", "node_modules", ".venv", "__pycache__", ".tox"}
+)
+"""Folders that hold nothing of the project itself."""
 
 _EXTENSIONS = (
     "py pyi ipynb js jsx mjs cjs ts tsx vue svelte java kt kts scala groovy go rs c cc "
@@ -110,7 +113,7 @@ class Tree:
     def _walk(self) -> Iterator[str]:
         found = 0
         for folder, folders, files in os.walk(self.root):
-            folders[:] = sorted(set(folders) - _SKIPPED)
+            folders[:] = sorted(set(folders) - SKIPPED)
             base = Path(folder).relative_to(self.root).as_posix()
             for name in [*folders, *sorted(files)]:
                 if found >= MAX_ENTRIES:
