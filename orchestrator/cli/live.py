@@ -46,6 +46,7 @@ _INTERESTING = frozenset(
     {
         "agent.started",
         "brief.refused",
+        "brief.reused",
         "control.received",
         "limit.reached",
         "model.failed",
@@ -55,9 +56,13 @@ _INTERESTING = frozenset(
         "run.ended",
         "run.resumed",
         "run.started",
+        "subagent.asked",
         "subagent.ended",
         "tool.started",
     }
+)
+_TOLD_LATER = frozenset(
+    {"cancel", "finish", "follow_up", "submit_findings", "update_notes"}
 )
 
 
@@ -67,8 +72,10 @@ def is_interesting(event: Event) -> bool:
         return bool(event.data.get("is_error"))
     if event.kind == "findings.submitted":
         return not event.data.get("accepted")
-    # Its acceptance and its ending are told with more to say.
-    if event.data.get("name") in ("finish", "submit_findings", "update_notes"):
+    if event.kind == "text.added":  # findings that came late
+        return bool(event.data.get("delivers"))
+    # What comes of them is told with more to say.
+    if event.data.get("name") in _TOLD_LATER:
         return False
     return event.kind in _INTERESTING
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from orchestrator.cli.branches import branches
 from orchestrator.cli.output import Style, cut, dollars, pad, safe, state_color, width
 from orchestrator.inspection.agents import AgentView
 from orchestrator.inspection.run import LimitUse, RunView
 from orchestrator.inspection.sentences import (
-    call_phrase,
     count_phrase,
     duration,
+    quoted,
     tokens,
 )
 
@@ -50,10 +51,9 @@ def live_lines(
     agents = list(view.tree())
     room = max(rows, MIN_ROWS) - 5
     shown = agents if len(agents) <= room else _most_telling(agents, room - 1)
-    for index, (agent, depth) in enumerate(shown):
-        is_last = not any(below == depth for _a, below in shown[index + 1 :])
-        stem = "" if not depth else "│ " * (depth - 1) + ("└ " if is_last else "├ ")
-        lines.append(_agent_line(agent, stem, view, now, columns, style))
+    joints = branches([depth for _agent, depth in shown], step=2)
+    for (agent, _depth), branch in zip(shown, joints, strict=True):
+        lines.append(_agent_line(agent, branch.stem, view, now, columns, style))
     hidden = [agent for agent, _depth in agents if not _is_in(agent, shown)]
     if hidden:
         lines.append(style(cut(f"  {_counted(hidden)}", columns), "dim"))
@@ -121,8 +121,8 @@ def _agent_line(
 ) -> str:
     title_columns, room = _widths(columns)
     title = pad(f"{stem}{agent.id} {safe(agent.title)}", title_columns)
-    activity = pad(" " + _activity(agent, view), room - title_columns)
-    label = agent.label
+    activity = pad(" " + _activity(agent, view, now), room - title_columns)
+    label = view.label(agent)
     price = agent.cost.to_dict()["usd"]
     took = duration(agent.seconds(now)) if agent.started_at else "-"
     figures = (
@@ -130,21 +130,18 @@ def _agent_line(
         f" {pad(dollars(price), 6, right=True)}"
         f" {pad(took, 6, right=True)}"
     )
-    state = style(pad(label, 10), state_color(label))
+    state = style(pad(safe(label), 10), state_color(label))
     return f"{title}{style(activity, 'dim')} {state}{figures}"
 
 
-def _activity(agent: AgentView, view: RunView) -> str:
-    if agent.tools:
-        name, given = next(reversed(agent.tools.values()))
-        phrase = safe(call_phrase(name, given))
-        more = len(agent.tools) - 1
-        return f"{phrase} (+{more})" if more else phrase
-    if agent.asking:
-        return "asks the model"
-    if agent.state == "ended" and agent.reason and view.is_running:
-        return safe(agent.reason)
-    return ""
+def _activity(agent: AgentView, view: RunView, now: datetime) -> str:
+    if not view.is_running:
+        return ""
+    if agent.state != "ended":
+        asked = agent.answers.newest.question if agent.state == "waiting" else ""
+        told = f", asked further {quoted(asked)}" if asked else ""
+        return safe(view.doing(agent, now) + told)
+    return safe(agent.answers.newest.why or agent.reason)
 
 
 def _totals(view: RunView, now: datetime, style: Style) -> str:

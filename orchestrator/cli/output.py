@@ -68,6 +68,7 @@ _STATE_COLORS = {
     "parked": "yellow",
     "partial": "yellow",
     "paused": "yellow",
+    "stalled": "yellow",
     "unvalidated": "yellow",
     "crashed": "red",
     "failed": "red",

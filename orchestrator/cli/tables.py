@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from orchestrator.cli.branches import Branch, branches
 from orchestrator.cli.output import (
     Style,
     age,
@@ -23,9 +24,9 @@ from orchestrator.inspection.agents import AgentView
 from orchestrator.inspection.reading import RunSummary
 from orchestrator.inspection.run import LimitUse, RunView, moment
 from orchestrator.inspection.sentences import (
-    call_phrase,
     count_phrase,
     duration,
+    quoted,
     tokens,
 )
 from orchestrator.inspection.tokens import Cost
@@ -47,6 +48,10 @@ _FIGURES = (
     ("time", 6),
 )
 _STATE_COLUMNS = 10
+_DEEP_NAME_COLUMNS = 30
+"""Of the names: with fewer, a tree of several levels is drawn closer."""
+_LEAST_TITLE = 6
+"""Columns of a title below which it goes on a line of its own."""
 # In the list of runs: state, age, agents, tokens, usd and the blanks before each.
 _RUN_FIGURES_COLUMNS = 46
 
@@ -106,35 +111,29 @@ def agent_table(view: RunView, *, now: datetime | None, style: Style) -> Iterato
     )
     rows = list(view.tree())
     until = now or view.last_at
-    for index, (agent, depth) in enumerate(rows):
-        is_last = not any(
-            below == depth for _agent, below in _until_above(rows[index + 1 :], depth)
-        )
-        stem = "" if not depth else "│  " * (depth - 1) + ("└─ " if is_last else "├─ ")
-        under = "" if not depth else "│  " * (depth - 1) + ("   " if is_last else "│  ")
-        name = pad(f"{stem}{agent.id} {safe(agent.title)}", name_columns)
-        label = _label(agent, view)
-        state = style(pad(label, _STATE_COLUMNS), state_color(label))
+    depths = [depth for _agent, depth in rows]
+    is_deep = max(depths, default=0) > 1 and name_columns < _DEEP_NAME_COLUMNS
+    for (agent, _depth), branch in zip(
+        rows, branches(depths, step=2 if is_deep else 3), strict=True
+    ):
+        name, whole = _name(agent, branch, name_columns)
+        label = view.label(agent)
+        state = style(pad(safe(label), _STATE_COLUMNS), state_color(label))
         yield f"{name} {state}{_figures(agent, until, shown)}"
-        below = rows[index + 1][1] > depth if index + 1 < len(rows) else False
-        gap = under + ("│  " if below else "   ")
-        for note in _notes(agent, view):
-            yield style(fill(safe(note), indent=gap), "dim")
+        for note in [*whole, *_notes(agent, view, now)]:
+            yield style(fill(safe(note), indent=branch.under), "dim")
 
 
-def _until_above(
-    rows: Sequence[tuple[AgentView, int]], depth: int
-) -> Iterator[tuple[AgentView, int]]:
-    for row in rows:
-        if row[1] < depth:
-            return
-        yield row
-
-
-def _label(agent: AgentView, view: RunView) -> str:
-    if agent.state != "ended" and not view.is_running:
-        return "never ran" if agent.state == "waiting" else "cut off"
-    return agent.label
+def _name(agent: AgentView, branch: Branch, columns: int) -> tuple[str, list[str]]:
+    """Return the cell that names an agent, and its title where there is no room."""
+    who, title = safe(agent.id), safe(agent.title)
+    room = columns - width(branch.stem) - width(who) - 1
+    stem = branch.stem
+    if room < -1:  # so deep that the end of the lines must do
+        stem = "…" + stem[len(stem) - (columns - width(who) - 1) :]
+    if room >= min(_LEAST_TITLE, width(title)):
+        return pad(f"{stem}{who} {title}", columns), []
+    return pad(f"{stem}{who}", columns), [title]
 
 
 def _figures(
@@ -157,20 +156,27 @@ def _figures(
     return "".join(" " + pad(texts[name], n, right=True) for name, n in columns)
 
 
-def _notes(agent: AgentView, view: RunView) -> Iterator[str]:
-    if view.is_running:
-        running = [call_phrase(name, given) for name, given in agent.tools.values()]
-        if running:
-            yield f"now: {'; '.join(running)}"
-        elif agent.asking:
-            yield "now: waiting for the model"
-    if agent.reason and agent.label not in ("complete", "done"):
+def _notes(agent: AgentView, view: RunView, now: datetime | None) -> Iterator[str]:
+    """Yield what a person must know of an agent besides its figures, a line each."""
+    doing = view.doing(agent, now)
+    if doing and agent.state != "waiting":
+        yield f"now: {doing}"
+    if agent.reason and view.label(agent) not in ("complete", "done"):
         yield agent.reason
     if agent.unsupported:
         what = count_phrase(agent.unsupported, "finding")
         claims = agent.unsupported_claims
-        quoted = ": " + "; ".join(f"“{claim}”" for claim in claims) if claims else ""
-        yield f"{what} unsupported (the quote was not found){quoted}"
+        told = ": " + "; ".join(quoted(claim) for claim in claims) if claims else ""
+        yield f"{what} unsupported (the quote was not found){told}"
+    yield from agent.answers.further_phrases(is_live=view.is_running)
+    for title in agent.reused_for:
+        yield f"its findings also answer the brief {quoted(title)}"
+    lost = view.undelivered(agent)
+    if lost:
+        parent = view.agents.get(agent.parent)
+        who = agent.parent if parent and parent.is_over else "the run"
+        what = "" if len(agent.answers.all) == 1 else f" ({', '.join(lost)})"
+        yield f"findings not delivered{what}: {who} ended first"
 
 
 def limit_words(use: LimitUse) -> str:

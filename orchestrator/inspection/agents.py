@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from orchestrator.events import Event, WorkTime
+from orchestrator.events.activity import Activity
+from orchestrator.events.answers import Answers
 from orchestrator.inspection.tokens import Cost, Tokens, number
 from orchestrator.spec.foreign import EXPLORE_NOTHING
 
@@ -24,12 +26,14 @@ class AgentView:
     profile: str = ""
     model: str = ""
     parent: str = ""
-    state: str = "waiting"
-    """`waiting` (for a free place), `running` or `ended`."""
-    asking: bool = False
-    """A request is out and its answer is not here."""
-    tools: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
-    """Calls that run now: call id → name and input."""
+    call: str = ""
+    """The call of its parent that sent it."""
+    activity: Activity = field(default_factory=Activity)
+    """What it does now."""
+    answers: Answers = field(init=False)
+    """What it handed over, if it is a subagent."""
+    reused_for: list[str] = field(default_factory=list)
+    """Titles of later briefs that its findings answered too."""
     turns: int = 0
     calls: int = 0
     """Tool calls that ended."""
@@ -39,22 +43,12 @@ class AgentView:
     cost: Cost = field(default_factory=Cost)
     context_tokens: int = 0
     """Size of the newest request, as estimated or reported."""
-    explored_tokens: int = 0
-    """Tokens of everything its reading tools produced, before clipping."""
-    returned_tokens: int = 0
-    """Tokens of what it handed back."""
     started_at: datetime | None = None
     ended_at: datetime | None = None
     outcome: str = ""
     """Of its loop: `submitted`, `unvalidated`, `limit`, `failed`, `cancelled`."""
-    status: str = ""
-    """Of its findings: `complete`, `partial`, `nothing_found`, `failed`."""
+    """Of a subagent: when it worked on its brief."""
     reason: str = ""
-    unsupported: int = 0
-    """Items of its findings whose evidence was not found."""
-    unsupported_items: list[Any] = field(default_factory=list)
-    """Their numbers, from 1."""
-    findings: dict[str, Any] = field(default_factory=dict)
     work: WorkTime = field(default_factory=WorkTime)
     """Of the whole run."""
     _earlier_s: float = 0.0
@@ -63,48 +57,95 @@ class AgentView:
     """The run's seconds when the span began that is still open."""
     _set_aside: tuple[float, int] = (0.0, 0)
     """Dollars and tokens, for the request that is out."""
+    _exploring: int = 0
+    """Tokens explored for the answer that it is at work on."""
+
+    def __post_init__(self) -> None:
+        self.answers = Answers(self.id)
+
+    @property
+    def state(self) -> str:
+        """Return `waiting` (for a free place), `running` or `ended`."""
+        return self.activity.state
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether it has ended."""
+        return self.activity.state == "ended"
+
+    @property
+    def asking(self) -> bool:
+        """Return whether a request is out and its answer is not here."""
+        return self.activity.is_asking
+
+    @property
+    def tools(self) -> dict[str, tuple[str, dict[str, Any]]]:
+        """Return calls that run now: call id → name and input."""
+        return self.activity.calls
+
+    @property
+    def status(self) -> str:
+        """Return that of its findings for the brief; "" while there are none."""
+        return self.answers.brief.status
+
+    @property
+    def explored_tokens(self) -> int:
+        """Return tokens of all that its reading tools produced, before clipping."""
+        told = sum(each.explored_tokens for each in self.answers.all)
+        return told + self._exploring
+
+    @property
+    def returned_tokens(self) -> int:
+        """Return tokens of all that it handed back."""
+        return sum(each.returned_tokens for each in self.answers.all)
+
+    @property
+    def unsupported(self) -> int:
+        """Return how many items it handed back whose evidence was not found."""
+        return sum(each.unsupported for each in self.answers.all)
 
     def apply(self, event: Event, at: datetime | None) -> None:
         """Take over one event of this agent; kinds that say nothing are skipped."""
         handler = self._HANDLERS.get(event.kind)
         if handler is not None:
             handler(self, event.data, at)
+        self.activity.apply(event)
 
     def accepted(self, data: dict[str, Any], parent: str) -> None:
         """Take over `subagent.accepted`, which its parent wrote."""
         self.role = "subagent"
         self.parent = parent
+        self.call = str(data.get("call", ""))
         self.title = str(data.get("title", ""))
         self.profile = str(data.get("profile", ""))
 
     def finished(self, data: dict[str, Any], at: datetime | None) -> None:
         """Take over `subagent.ended`, which may stand under parent or child."""
         self._close(at)
-        self.status = str(data.get("status", ""))
-        self.outcome = str(data.get("outcome", "")) or self.outcome
-        self.reason = str(data.get("reason", "")) or self.reason
-        self.explored_tokens = int(
-            number(data.get("explored_tokens", self.explored_tokens))
-        )
-        self.returned_tokens = int(number(data.get("returned_tokens")))
-        self.unsupported = int(number(data.get("unsupported")))
-        numbers = data.get("unsupported_items")
-        self.unsupported_items = numbers if isinstance(numbers, list) else []
-        findings = data.get("findings")
-        self.findings = findings if isinstance(findings, dict) else {}
+        self.answers.end(data)
+        self._exploring = 0
+        if not data.get("question"):
+            brief = self.answers.brief
+            self.outcome = brief.outcome or self.outcome
+            self.reason = brief.why or self.reason
+
+    def asked(self, data: dict[str, Any]) -> None:
+        """Take over `subagent.asked`: it had ended and goes on when it has a place."""
+        self.answers.ask(data)
+        self.activity.reopen("waiting")
+        self.ended_at = None
 
     def reopened(self) -> None:
         """Take over `run.reopened`: it had ended and goes on."""
-        self.state, self.outcome, self.reason = "running", "", ""
-        self.ended_at = None
+        self.activity.reopen("running")
+        self.outcome, self.reason, self.ended_at = "", "", None
         self._open()
 
     def interrupt(self) -> None:
         """Forget what was under way: the process that did it is gone."""
-        self.tools.clear()
         if self.asking:
             self.cost.add_cut(*self._set_aside)
-        self.asking = False
+        self.activity.interrupt()
         self._earlier_s, self._began = self.seconds(), None
 
     def resumed(self) -> None:
@@ -124,24 +165,21 @@ class AgentView:
 
     @property
     def label(self) -> str:
-        """Return where it stands in at most ten letters: its result once it has one."""
+        """Return where it stands in at most ten letters: its result once it has one.
+
+        That of a subagent is its answer to the brief; what became of further questions
+        is in `answers`.
+        """
         if self.state != "ended":
             return self.state
-        if self.outcome == "cancelled":
-            return self.outcome
-        if self.role == "subagent" and self.status:
-            return self.status.replace("nothing_found", "none found")
+        if self.role == "subagent" and self.answers.brief.is_over:
+            return self.answers.brief.word
         return "done" if self.outcome == "submitted" else self.outcome or "ended"
 
     @property
     def unsupported_claims(self) -> list[str]:
         """Return the claims whose evidence was not found, as far as they are kept."""
-        items = self.findings.get("items")
-        return [
-            str(item.get("claim", ""))
-            for number, item in enumerate(items if isinstance(items, list) else [], 1)
-            if isinstance(item, dict) and number in self.unsupported_items
-        ]
+        return [claim for each in self.answers.all for claim in each.unsupported_claims]
 
     def to_dict(self, now: datetime | None) -> dict[str, Any]:
         """Return everything but the findings, for machines."""
@@ -153,10 +191,17 @@ class AgentView:
             "model": self.model,
             "parent": self.parent,
             "state": self.state,
+            "doing": self.activity.phrase(now),
             "running_tools": [name for name, _input in self.tools.values()],
             "outcome": self.outcome,
             "status": self.status,
             "reason": self.reason,
+            "delivered": self.role == "subagent" and self.answers.is_delivered,
+            "asked": [each.question for each in self.answers.further],
+            "answers": [
+                each.to_dict() for each in self.answers.all if self.role == "subagent"
+            ],
+            "reused_for": self.reused_for,
             "turns": self.turns,
             "tool_calls": self.calls,
             "tool_errors": self.call_errors,
@@ -171,9 +216,9 @@ class AgentView:
         }
 
     def _close(self, at: datetime | None) -> None:
-        self.state = "ended"
-        self.ended_at = self.ended_at or at
         self.interrupt()
+        self.activity.end()
+        self.ended_at = self.ended_at or at
 
     def _open(self) -> None:
         if self._began is None:
@@ -185,25 +230,23 @@ class AgentView:
         self.title = str(data.get("title", "")) or self.title
         self.model = str(data.get("model", ""))
         self.parent = str(data.get("parent", "")) or self.parent
-        self.state = "running"
         self.started_at = self.started_at or at
         self._open()
 
     def _on_ended(self, data: dict[str, Any], at: datetime | None) -> None:
         self._close(at)
-        self.outcome = str(data.get("outcome", ""))
-        self.reason = str(data.get("reason", "")) or self.reason
+        if self._is_first:
+            self.outcome = str(data.get("outcome", ""))
+            self.reason = str(data.get("reason", "")) or self.reason
 
     def _on_requested(self, data: dict[str, Any], _at: datetime | None) -> None:
-        self.state = "running"
-        self.asking = True
+        self._open()
         self.turns = max(self.turns, int(number(data.get("turn"))))
         self.context_tokens = int(number(data.get("estimated_tokens")))
         most = self.context_tokens + int(number(data.get("max_output_tokens")))
         self._set_aside = number(data.get("reserved_usd")), most
 
     def _on_answered(self, data: dict[str, Any], _at: datetime | None) -> None:
-        self.asking = False
         usage = data.get("usage")
         if isinstance(usage, dict):
             before = self.tokens.sent
@@ -219,24 +262,22 @@ class AgentView:
             self.cost.add_cut(*self._set_aside)
 
     def _on_failed(self, data: dict[str, Any], _at: datetime | None) -> None:
-        self.asking = False
         if data.get("begun"):
             self.cost.add_cut(*self._set_aside)
-        self.reason = f"{data.get('error', '')}: {data.get('message', '')}".strip(": ")
+        if self._is_first:
+            why = f"{data.get('error', '')}: {data.get('message', '')}"
+            self.reason = why.strip(": ")
 
-    def _on_tool_started(self, data: dict[str, Any], _at: datetime | None) -> None:
-        given = data.get("input")
-        self.tools[str(data.get("call", ""))] = (
-            str(data.get("name", "")),
-            given if isinstance(given, dict) else {},
-        )
+    @property
+    def _is_first(self) -> bool:
+        """Return whether it is the lead, or at work on its brief."""
+        return not self.answers.brief.is_over
 
     def _on_tool_ended(self, data: dict[str, Any], _at: datetime | None) -> None:
-        self.tools.pop(str(data.get("call", "")), None)
         self.calls += 1
         self.call_errors += bool(data.get("is_error"))
         if str(data.get("name", "")) not in EXPLORE_NOTHING:
-            self.explored_tokens += int(number(data.get("full_tokens")))
+            self._exploring += int(number(data.get("full_tokens")))
 
     _HANDLERS: ClassVar[dict[str, Callable[..., None]]] = {
         "agent.started": _on_started,
@@ -245,6 +286,5 @@ class AgentView:
         "model.answered": _on_answered,
         "model.retried": _on_retried,
         "model.failed": _on_failed,
-        "tool.started": _on_tool_started,
         "tool.ended": _on_tool_ended,
     }

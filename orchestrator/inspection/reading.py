@@ -68,7 +68,8 @@ def load_run(folder: RunFolder) -> RunView:
     view.state = _true_state(view.state, folder)
     artifacts = Artifacts(folder.artifacts)
     for agent in view.agents.values():
-        agent.findings = _loaded(agent.findings, artifacts)
+        for answer in agent.answers.all:
+            answer.take(_loaded(answer.findings, artifacts))
     return view
 
 

@@ -17,6 +17,7 @@ from orchestrator.inspection.tokens import Cost, Tokens, number
 
 __all__ = ["LimitUse", "RunView", "moment"]
 
+_DELIVERING = frozenset({"tool.ended", "text.added", "result.replaced"})
 RESUMABLE = frozenset({"crashed", "interrupted", "parked", "paused", "partial"})
 
 
@@ -73,6 +74,8 @@ class RunView:
     agents: dict[str, AgentView] = field(default_factory=dict)
     refused_briefs: list[tuple[str, list[str]]] = field(default_factory=list)
     """Title and problems of each."""
+    reused_briefs: list[tuple[str, str]] = field(default_factory=list)
+    """Title of each, and the subagent whose findings answered it."""
     limits_reached: list[tuple[str, str]] = field(default_factory=list)
     """Agent ("" for the run) and limit."""
     report_attempts: int = 0
@@ -96,6 +99,8 @@ class RunView:
             self.unknown[event.kind] = self.unknown.get(event.kind, 0) + 1
         elif event.agent:
             self.agent(event.agent).apply(event, at)
+            if event.kind in _DELIVERING:
+                self._deliver(event)
         self.last_at = at or self.last_at
 
     def agent(self, agent_id: str) -> AgentView:
@@ -165,6 +170,37 @@ class RunView:
                     below = reversed(children.get(agent_id, []))
                     stack.extend((child, depth + 1) for child in below)
 
+    def label(self, agent: AgentView) -> str:
+        """Return where an agent stands in at most ten letters.
+
+        One that was not at its end when its run was: `never ran` or `cut off`.
+        """
+        if agent.state == "ended" or self.is_running:
+            return agent.label
+        if agent.answers.brief.is_over:  # cut off at a further question
+            return agent.answers.brief.word
+        return "never ran" if agent.state == "waiting" else "cut off"
+
+    def doing(self, agent: AgentView, now: datetime | None = None) -> str:
+        """Return what an agent does now in a few words; "" where nobody works on it.
+
+        Args:
+            agent: one of this run.
+            now: for how long it has been at it; None: say since when.
+        """
+        return agent.activity.phrase(now) if self.is_running else ""
+
+    def undelivered(self, agent: AgentView) -> list[str]:
+        """Return the ids of answers that will not arrive as things stand.
+
+        Either the run is over, or the agent that sent it; `resume` may change that.
+        """
+        if agent.role != "subagent":
+            return []
+        parent = self.agents.get(agent.parent)
+        is_over = not self.is_running or (parent is not None and parent.is_over)
+        return [each.id for each in agent.answers.undelivered] if is_over else []
+
     def limit_use(self, now: datetime | None = None) -> list[LimitUse]:
         """Return the run's own limits with what counts as used of each."""
         cost = self.cost
@@ -214,13 +250,21 @@ class RunView:
                 {"title": title, "problems": problems}
                 for title, problems in self.refused_briefs
             ],
+            "reused_briefs": [
+                {"title": title, "agent": agent} for title, agent in self.reused_briefs
+            ],
             "report": {
                 "attempts": self.report_attempts,
                 "citations": self.citations,
                 "wrong_citations": self.wrong_citations,
             },
             "agents": [
-                {**agent.to_dict(now), "depth": depth} for agent, depth in self.tree()
+                {
+                    **agent.to_dict(now),
+                    "doing": self.doing(agent, now),
+                    "depth": depth,
+                }
+                for agent, depth in self.tree()
             ],
             "log": {
                 "events": self.events,
@@ -278,10 +322,48 @@ class RunView:
     def _on_accepted(self, event: Event, _at: datetime | None) -> None:
         child = self.agent(str(event.data.get("id", "")))
         child.accepted(event.data, event.agent)
+        self._note_sent(child, event.data)
+
+    def _on_asked(self, event: Event, _at: datetime | None) -> None:
+        child = self.agent(str(event.data.get("id", "")) or event.agent)
+        child.asked(event.data)
+        self._note_sent(child, event.data)
+
+    def _note_sent(self, child: AgentView, data: dict[str, Any]) -> None:
+        parent = self.agents.get(child.parent)
+        if parent is not None:
+            parent.activity.sends(child.id, str(data.get("call", "")))
 
     def _on_child_ended(self, event: Event, at: datetime | None) -> None:
         child = self.agent(str(event.data.get("id", "")) or event.agent)
         child.finished(event.data, at)
+        parent = self.agents.get(child.parent)
+        if parent is not None:
+            parent.activity.hears_of(child.id)
+
+    def _deliver(self, event: Event) -> None:
+        """Note whose findings reached their parent with this event."""
+        data = event.data
+        if "delivers" in data:
+            for delivery in _strings(data["delivers"]):
+                agent = self.agents.get(delivery.partition("/")[0])
+                if agent is not None:
+                    agent.answers.deliver(delivery)
+        elif data.get("name") == "delegate":  # logs of before did not say
+            for agent in self.agents.values():
+                if agent.parent == event.agent and agent.call == data.get("call"):
+                    agent.answers.deliver_all()
+
+    def _on_reused(self, event: Event, _at: datetime | None) -> None:
+        title, agent = (str(event.data.get(name, "")) for name in ("title", "id"))
+        self.reused_briefs.append((title, agent))
+        if agent in self.agents:
+            self.agents[agent].reused_for.append(title)
+
+    def _on_control(self, event: Event, _at: datetime | None) -> None:
+        agent = self.agents.get(str(event.data.get("to", "")))
+        if agent is not None:
+            agent.answers.cancel(event.data)
 
     def _on_refused(self, event: Event, _at: datetime | None) -> None:
         problems = _strings(event.data.get("problems"))
@@ -289,6 +371,8 @@ class RunView:
 
     def _on_limit(self, event: Event, _at: datetime | None) -> None:
         self.limits_reached.append((event.agent, str(event.data.get("limit", ""))))
+        if event.agent in self.agents:
+            self.agents[event.agent].answers.limit(event.data)
 
     def _on_report(self, event: Event, _at: datetime | None) -> None:
         self.report_attempts += 1
@@ -301,7 +385,10 @@ class RunView:
         "run.reopened": _on_reopened,
         "run.ended": _on_ended,
         "subagent.accepted": _on_accepted,
+        "subagent.asked": _on_asked,
         "subagent.ended": _on_child_ended,
+        "brief.reused": _on_reused,
+        "control.received": _on_control,
         "brief.refused": _on_refused,
         "limit.reached": _on_limit,
         "report.submitted": _on_report,

@@ -10,51 +10,28 @@ from collections.abc import Callable
 from typing import Any
 
 from orchestrator.events import Event
-from orchestrator.inspection.tokens import number
+from orchestrator.events.phrases import (
+    call_phrase,
+    count_phrase,
+    delivery_phrase,
+    duration,
+    number,
+    one_line,
+    quoted,
+    tokens,
+)
 
-__all__ = ["call_phrase", "count_phrase", "describe", "duration", "one_line", "tokens"]
+__all__ = [
+    "call_phrase",
+    "count_phrase",
+    "describe",
+    "duration",
+    "one_line",
+    "quoted",
+    "tokens",
+]
 
 Data = dict[str, Any]
-
-MAX_INLINE_CHARS = 2000
-
-
-def one_line(value: object) -> str:
-    """Return `value` as text without line ends; long ones are cut."""
-    text = value if isinstance(value, str) else "" if value is None else str(value)
-    return " ".join(text[:MAX_INLINE_CHARS].split())
-
-
-def tokens(count: float) -> str:
-    """Return a number of tokens in at most five characters: `940`, `12.3k`, `3.1M`."""
-    if count < 1000:
-        return str(int(count))
-    for unit, size in (("k", 1e3), ("M", 1e6), ("G", 1e9)):
-        scaled = count / size
-        if scaled < 99.95:
-            return f"{scaled:.1f}".removesuffix(".0") + unit
-        if scaled < 999.5:
-            return f"{scaled:.0f}{unit}"
-    return f"{count:.0e}"
-
-
-def duration(seconds: float) -> str:
-    """Return a time span in at most six characters: `0.4s`, `41s`, `2m12s`, `3h05m`."""
-    if seconds < 9.95:
-        return f"{max(seconds, 0):.1f}s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 3600:
-        return f"{whole // 60}m{whole % 60:02}s"
-    if whole < 48 * 3600:
-        return f"{whole // 3600}h{whole % 3600 // 60:02}m"
-    return f"{whole // 86400}d"
-
-
-def count_phrase(count: int, noun: str) -> str:
-    """Return `1 item` or `3 items`."""
-    return f"{count} {noun if count == 1 else noun + 's'}"
 
 
 def _amount(limit: str, value: object) -> str:
@@ -64,54 +41,6 @@ def _amount(limit: str, value: object) -> str:
     if limit == "tokens":
         return tokens(amount)
     return f"{amount:.3g}" if amount != int(amount) else str(int(amount))
-
-
-def _quoted(value: object) -> str:
-    return f"“{one_line(value)}”"
-
-
-def _read_file(given: Data) -> str:
-    first = given.get("first_line")
-    place = f" from line {first}" if isinstance(first, int) and first > 1 else ""
-    return f"reads {one_line(given.get('path'))}{place}"
-
-
-def _grep(given: Data) -> str:
-    where = given.get("path") or given.get("glob")
-    place = f" in {one_line(where)}" if where else ""
-    return f"searches for {_quoted(given.get('pattern'))}{place}"
-
-
-def _delegate(given: Data) -> str:
-    briefs = given.get("briefs")
-    if not isinstance(briefs, list):
-        return "delegates"
-    titles = [
-        _quoted(brief.get("title")) for brief in briefs if isinstance(brief, dict)
-    ]
-    return f"delegates {count_phrase(len(briefs), 'brief')}: {', '.join(titles)}"
-
-
-_CALLS: dict[str, Callable[[Data], str]] = {
-    "read_file": _read_file,
-    "grep": _grep,
-    "glob": lambda given: f"looks for files named {one_line(given.get('pattern'))}",
-    "list_dir": lambda given: f"lists {one_line(given.get('path')) or 'the workspace'}",
-    "read_ref": lambda given: f"opens {one_line(given.get('ref'))}",
-    "update_notes": lambda given: f"writes notes: {one_line(given.get('section'))}",
-    "delegate": _delegate,
-    "finish": lambda _given: "hands in the report",
-    "submit_findings": lambda _given: "hands in findings",
-}
-
-
-def call_phrase(name: str, given: Data) -> str:
-    """Return what a tool call does, as in `searches for “token” in src`."""
-    phrase = _CALLS.get(name)
-    if phrase is not None:
-        return phrase(given)
-    inside = ", ".join(f"{key}={one_line(value)}" for key, value in given.items())
-    return f"{one_line(name)}({inside})"
 
 
 def _run_started(data: Data) -> str:
@@ -132,7 +61,7 @@ def _run_ended(data: Data) -> str:
 
 def _agent_started(data: Data) -> str:
     return (
-        f"starts {_quoted(data.get('title'))} (profile {one_line(data.get('profile'))},"
+        f"starts {quoted(data.get('title'))} (profile {one_line(data.get('profile'))},"
         f" {one_line(data.get('model'))})"
     )
 
@@ -205,22 +134,36 @@ def _first_line(content: object) -> str:
 
 def _tool_ended(data: Data) -> str:
     name, took = one_line(data.get("name")), duration(number(data.get("seconds")))
+    brought = _delivers(data)
+    also = f", with the {brought}" if brought else ""
     if data.get("is_error"):
-        return f"{name} failed: {_first_line(data.get('content'))}"
+        return f"{name} failed: {_first_line(data.get('content'))}{also}"
     shown, full = number(data.get("tokens")), number(data.get("full_tokens"))
     clipped = f" of {tokens(full)}" if full > shown * 1.05 + 8 else ""
-    return f"{name} gave {tokens(shown)}{clipped} tokens in {took}"
+    return f"{name} gave {tokens(shown)}{clipped} tokens in {took}{also}"
+
+
+def _delivers(data: Data) -> str:
+    ids = data.get("delivers")
+    return delivery_phrase(ids) if isinstance(ids, list) else ""
+
+
+def _added(data: Data) -> str:
+    brought = _delivers(data)
+    if brought:
+        return f"is handed the {brought}"
+    return f"is told ({one_line(data.get('reason'))}): {one_line(data.get('text'))}"
 
 
 def _refused(data: Data) -> str:
     problems = data.get("problems")
     texts = problems if isinstance(problems, list) else []
     why = "; ".join(one_line(problem) for problem in texts)
-    return f"brief {_quoted(data.get('title'))} refused: {why}"
+    return f"brief {quoted(data.get('title'))} refused: {why}"
 
 
 def _accepted(data: Data) -> str:
-    title, profile = _quoted(data.get("title")), one_line(data.get("profile"))
+    title, profile = quoted(data.get("title")), one_line(data.get("profile"))
     return f"{one_line(data.get('id'))} takes {title} ({profile})"
 
 
@@ -229,6 +172,11 @@ def _subagent_ended(data: Data) -> str:
     returned = tokens(number(data.get("returned_tokens")))
     unsupported = int(number(data.get("unsupported")))
     status = one_line(data.get("status")).replace("_", " ")
+    if data.get("outcome") == "cancelled":
+        status = f"cancelled, {status}"
+    question = one_line(data.get("question"))
+    if question:
+        status = f"answers {quoted(question)}, {status}"
     parts = [
         one_line(data.get("reason")),
         f"{count_phrase(unsupported, 'item')} unsupported" if unsupported else "",
@@ -246,7 +194,16 @@ def _submitted(data: Data) -> str:
         return f"findings accepted{size}"
     problems = data.get("problems")
     texts = problems if isinstance(problems, list) else []
-    return f"findings sent back: {'; '.join(one_line(text) for text in texts)}"
+    told = "; ".join([*(one_line(text) for text in texts), *_unfinished(data)])
+    return f"findings sent back: {told}"
+
+
+def _unfinished(data: Data) -> list[str]:
+    """Return which subagents an agent had not heard of when it handed in."""
+    agents = data.get("unfinished")
+    if not isinstance(agents, list) or not agents:
+        return []
+    return [f"without {delivery_phrase(agents)}"]
 
 
 def _report(data: Data) -> str:
@@ -254,12 +211,9 @@ def _report(data: Data) -> str:
     bad = wrong if isinstance(wrong, list) else []
     verdict = "report accepted" if data.get("accepted") else "report sent back"
     cited = count_phrase(int(number(data.get("citations"))), "citation")
-    also = (
-        f", {len(bad)} wrong: {', '.join(one_line(each) for each in bad)}"
-        if bad
-        else ""
-    )
-    return f"{verdict}: {cited}{also}"
+    wrongs = ", ".join(one_line(each) for each in bad)
+    also = [f"{len(bad)} wrong: {wrongs}"] if bad else []
+    return f"{verdict}: {', '.join([cited, *also, *_unfinished(data)])}"
 
 
 def _limit(data: Data) -> str:
@@ -303,12 +257,10 @@ _SENTENCES: dict[str, Callable[[Data], str]] = {
         "a result is lost, and this is sent in its place: "
         f"{one_line(data.get('content'))}"
     ),
-    "text.added": lambda data: (
-        f"is told ({one_line(data.get('reason'))}): {one_line(data.get('text'))}"
-    ),
+    "text.added": _added,
     "brief.refused": _refused,
     "brief.reused": lambda data: (
-        f"brief {_quoted(data.get('title'))} is answered by the findings of "
+        f"brief {quoted(data.get('title'))} is answered by the findings of "
         f"{one_line(data.get('id'))}; nothing changed since"
     ),
     "subagent.accepted": _accepted,

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.events.phrases import number
+
 __all__ = ["Cost", "Tokens", "number"]
-
-
-def number(value: object) -> float:
-    """Return `value` if it is a finite number, else 0."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return value if math.isfinite(value) else 0
-    return 0
 
 
 @dataclass(slots=True)

@@ -46,9 +46,9 @@ def test_the_tree_shows_what_each_agent_does(tmp_path: Path) -> None:
 
     assert "running" in lines[0]
     assert lines[1].split() == ["agent", "step", "state", "tokens", "usd", "time"]
-    assert "delegates 3 briefs" in lines[2]
+    assert "waits for a1, a2, a3" in lines[2]
     assert "searches for “token”" in lines[3]
-    assert "asks the model" in lines[4]
+    assert "asks the model (51s; 1 try faile" in lines[4]
     assert "waiting" in lines[5]
     assert "% of " in lines[6]
 
