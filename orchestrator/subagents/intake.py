@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from orchestrator.errors import StoreError
 from orchestrator.events import FileSeen
-from orchestrator.evidence import (
-    NEAR_LINES,
-    FoldedText,
-    Found,
-    Source,
-    fold,
-    parse_source,
-    quote_problem,
-)
+from orchestrator.evidence import NEAR_LINES, Source, fold, quote_problem
 from orchestrator.findings import Evidence, Findings, Item
 from orchestrator.ids import REFERENCE
+from orchestrator.subagents.lookup import LookUp, Version, best
 
-__all__ = ["Checked", "Problem", "Settled", "check", "settle"]
+__all__ = ["Checked", "Origin", "Problem", "Settled", "check", "settle"]
 
 MIN_CLAIM_CHARS = 12
 MIN_CLAIM_WORDS = 3
@@ -61,6 +52,23 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """The version of a file in which evidence was found.
+
+    Attributes:
+        item: number of the item, from 1.
+        path: relative to the workspace.
+        sha256: of its bytes, as it was read.
+        age: of that version; 0 for the first that the agent saw.
+    """
+
+    item: int
+    path: str
+    sha256: str
+    age: int
+
+
+@dataclass(frozen=True, slots=True)
 class Checked:
     """Findings after the look-up.
 
@@ -69,16 +77,27 @@ class Checked:
             references that lead nowhere.
         faults: what sends them back; empty if they are accepted.
         notes: what the program changed, a line each, for the lead.
+        origins: where quotes were found, if in files.
     """
 
     findings: Findings
     faults: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
+    origins: tuple[Origin, ...] = ()
 
     @property
     def problems(self) -> list[str]:
         """Return what sends the findings back, in words for the model."""
         return [fault.text for fault in self.faults]
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """Return path → SHA-256 of the file in which evidence was found.
+
+        Where quotes are from several versions it is the oldest: a later one does not
+        hold them all at their lines.
+        """
+        return _sources(self.origins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +108,13 @@ class Settled:
         findings: never `complete`.
         unsupported: numbers, from 1, of the items without a quote that was found.
         notes: what is wrong, a line each, for the lead.
+        sources: as `Checked.sources`, without items that are unsupported.
     """
 
     findings: Findings
     unsupported: tuple[int, ...]
     notes: tuple[str, ...]
+    sources: Mapping[str, str] = field(default_factory=dict)
 
 
 def check(
@@ -111,13 +132,15 @@ def check(
         seen: path → versions that this agent was shown, newest last.
         read_text: reference → its text; raises StoreError if there is none.
     """
-    looked_up = _LookUp(seen, read_text)
+    looked_up = LookUp(seen, read_text)
     problems: list[Problem] = []
     items: list[Item] = []
     proven: set[int] = set()
+    origins: list[Origin] = []
     for number, item in enumerate(findings.items, 1):
-        checked, found = _check_item(item, number, looked_up)
+        checked, found, places = _check_item(item, number, looked_up)
         items.append(checked)
+        origins += places
         problems += found
         if item.evidence and not found:
             proven.add(number)
@@ -143,7 +166,7 @@ def check(
     )
     if looked_up.moved:
         notes.append(f"lines of {looked_up.moved} quotes were corrected")
-    return Checked(changed, tuple(problems), tuple(notes))
+    return Checked(changed, tuple(problems), tuple(notes), tuple(origins))
 
 
 def settle(checked: Checked) -> Settled:
@@ -155,7 +178,7 @@ def settle(checked: Checked) -> Settled:
     """
     findings, problems = checked.findings, checked.faults
     if not problems:
-        return Settled(findings, (), checked.notes)
+        return Settled(findings, (), checked.notes, checked.sources)
     unsupported: list[int] = []
     items: list[Item] = []
     for number, item in enumerate(findings.items, 1):
@@ -183,142 +206,69 @@ def settle(checked: Checked) -> Settled:
         + f"{len(unsupported)} of {len(items)} items unsupported"
     ]
     notes += [problem.text for problem in problems if not problem.item]
-    return Settled(changed, tuple(unsupported), (*checked.notes, *notes))
+    kept = [each for each in checked.origins if each.item not in unsupported]
+    return Settled(
+        changed, tuple(unsupported), (*checked.notes, *notes), _sources(kept)
+    )
 
 
-class _LookUp:
-    """Finds quotes in what an agent was shown; folds each text once."""
-
-    def __init__(
-        self,
-        seen: Mapping[str, Sequence[FileSeen]],
-        read_text: Callable[[str], str],
-    ) -> None:
-        self._seen = seen
-        self._read_text = read_text
-        self._folded: dict[str, list[FoldedText]] = {}
-        self.moved = 0
-
-    def texts(self, target: str) -> list[FoldedText]:
-        """Return what was shown of `target`, newest first; empty if nothing was."""
-        if target not in self._folded:
-            if target in self._seen:
-                names = [each.artifact for each in reversed(self._seen[target])]
-            else:
-                names = [target] if REFERENCE.fullmatch(target) else []
-            texts = [text for name in names if (text := self._text(name)) is not None]
-            self._folded[target] = [FoldedText(text) for text in texts]
-        return self._folded[target]
-
-    def _text(self, reference: str) -> str | None:
-        if not reference:  # too big to be kept
-            return None
-        try:
-            return self._read_text(reference)
-        except StoreError:
-            return None
-
-    def is_stored(self, reference: str) -> bool:
-        """Tell whether `reference` can be opened."""
-        return self._text(reference) is not None
-
-    def full_name(self, target: str) -> str:
-        """Return the one opened path that `target` means, or `target`.
-
-        An absolute path ends with the name that was opened, a shortened one is the end
-        of it.
-        """
-        if target in self._seen or not target or "://" in target:
-            return target
-        is_absolute = target.startswith("/") or target[1:2] == ":"
-        meant = [
-            path
-            for path in self._seen
-            if (is_absolute and target.endswith(f"/{path}"))
-            or path.endswith(f"/{target}")
-        ]
-        return meant[0] if len(meant) == 1 else target
-
-    def resolve(self, source: str) -> tuple[Source, list[FoldedText]]:
-        """Return `source` with a name that was opened, and its texts."""
-        for reading in _readings(source):
-            target = self.full_name(reading.target)
-            texts = self.texts(target)
-            if texts or target in self._seen:
-                return Source(target, reading.first, reading.last), texts
-        return parse_source(source), []
-
-    def was_opened(self, target: str) -> bool:
-        """Tell whether this agent was shown anything of `target`."""
-        return target in self._seen
-
-
-def _readings(source: str) -> list[Source]:
-    """Return what `source` may mean, the likeliest first."""
-    parsed = parse_source(source)
-    readings = [parsed]
-    inner = parse_source(parsed.target)
-    if inner.first is not None:  # `path:line:column`
-        readings.append(inner)
-    readings.append(Source(source.strip()))  # a name that ends like lines
-    plain = parsed.target.replace("\\", "/")
-    if "://" not in plain:
-        readings.append(Source(posixpath.normpath(plain), parsed.first, parsed.last))
-    return readings
+def _sources(origins: Iterable[Origin]) -> dict[str, str]:
+    oldest: dict[str, Origin] = {}
+    for each in origins:
+        if each.path not in oldest or each.age < oldest[each.path].age:
+            oldest[each.path] = each
+    return {path: each.sha256 for path, each in oldest.items()}
 
 
 def _check_item(
-    item: Item, number: int, looked_up: _LookUp
-) -> tuple[Item, list[Problem]]:
+    item: Item, number: int, looked_up: LookUp
+) -> tuple[Item, list[Problem], list[Origin]]:
     evidence: list[Evidence] = []
     problems: list[Problem] = []
+    origins: list[Origin] = []
     for place, each in enumerate(item.evidence, 1):
-        checked, wrong = _check_evidence(each, looked_up)
-        evidence.append(checked)
-        if wrong:
-            text = f"item {number}, evidence {place} (`{_shown(each.source)}`): {wrong}"
+        found = _check_evidence(each, looked_up)
+        if isinstance(found, str):
+            evidence.append(each)
+            text = f"item {number}, evidence {place} (`{_shown(each.source)}`): {found}"
             problems.append(Problem(text, number, place))
-    return item.model_copy(update={"evidence": tuple(evidence)}), problems
+            continue
+        source, version = found
+        evidence.append(each.model_copy(update={"source": str(source)}))
+        if version.sha256:
+            origins.append(Origin(number, source.target, version.sha256, version.age))
+    return item.model_copy(update={"evidence": tuple(evidence)}), problems, origins
 
 
-def _check_evidence(evidence: Evidence, looked_up: _LookUp) -> tuple[Evidence, str]:
-    """Return the evidence with the lines of its quote, and what is wrong or ""."""
-    source, texts = looked_up.resolve(evidence.source)
-    if not texts and looked_up.was_opened(source.target):
-        return evidence, (
+def _check_evidence(
+    evidence: Evidence, looked_up: LookUp
+) -> tuple[Source, Version] | str:
+    """Return the place of the quote and the version it is in, or what is wrong."""
+    source, versions = looked_up.resolve(evidence.source)
+    if not versions and looked_up.was_opened(source.target):
+        return (
             f"`{_shown(source.target)}` is too big to be kept, so that quotes from it "
             "cannot be checked; quote from a smaller file or a stored result"
         )
-    if not texts:
-        return evidence, (
+    if not versions:
+        return (
             f"you never opened `{_shown(source.target)}`; open it and quote from what "
             "you see, or drop this evidence"
         )
-    short = [quote_problem(evidence.quote, text) for text in texts]
+    short = [quote_problem(evidence.quote, each.text) for each in versions]
     if all(short):
-        return evidence, f"{short[0]}; copy more of the text around it"
+        return f"{short[0]}; copy more of the text around it"
     near = None if source.first is None else (source.first, source.last or source.first)
-    found = _best(evidence.quote, texts, near)
+    found = best(evidence.quote, versions, near)
     if found is None:
-        return evidence, (
+        return (
             f"the quote “{_shown(evidence.quote)}” is not in that file as you read it; "
             "copy it word for word, without leaving anything out, or drop the claim"
         )
-    if near is not None and found.distance(near) > NEAR_LINES:
+    place, version = found
+    if near is not None and place.distance(near) > NEAR_LINES:
         looked_up.moved += 1
-    place = Source(source.target, found.first, found.last)
-    return evidence.model_copy(update={"source": str(place)}), ""
-
-
-def _best(
-    quote: str, texts: Sequence[FoldedText], near: tuple[int, int] | None
-) -> Found | None:
-    """Return where `quote` stands: in the newest text that has it close to `near`."""
-    places = [place for text in texts if (place := text.find(quote, near)) is not None]
-    if near is None:
-        return places[0] if places else None
-    close = [place for place in places if place.distance(near) <= NEAR_LINES]
-    return next(iter([*close, *places]), None)
+    return Source(source.target, place.first, place.last), version
 
 
 def _dummy_problems(findings: Findings, proven: Collection[int]) -> list[Problem]:
@@ -364,7 +314,7 @@ def _is_dummy(text: str, min_chars: int, min_words: int = 1) -> bool:
 
 
 def _known_artifacts(
-    findings: Findings, looked_up: _LookUp
+    findings: Findings, looked_up: LookUp
 ) -> tuple[tuple[str, ...], list[str]]:
     known = tuple(
         name

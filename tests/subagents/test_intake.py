@@ -298,3 +298,45 @@ def test_each_text_is_read_once() -> None:
     check(findings(*items), SEEN, reading(read_text))
 
     assert sorted(read) == ["art_000000000001", "art_000000000002"]
+
+
+def test_the_versions_in_which_evidence_was_found_are_named() -> None:
+    found = checked(
+        claimed(evidence("src/token.py:5")),
+        claimed(
+            evidence("docs/退款.md:3", "客户可以在收到货物之后的七天之内申请全额退款"),
+            evidence("art_000000000004", "a long tool output that was stored"),
+            claim="退款不需要说明任何理由。",
+        ),
+    )
+
+    assert found.sources == {"src/token.py": "s1", "docs/退款.md": "s3"}
+    assert settle(found).sources == found.sources
+
+
+def test_quotes_of_several_versions_name_the_oldest_of_them() -> None:
+    old, new = (
+        claimed(
+            evidence("src/token.py", "# an older version of this very file"),
+            claim="There once was a comment at the top.",
+        ),
+        claimed(evidence("src/token.py")),
+    )
+
+    assert checked(new).sources == {"src/token.py": "s1"}
+    assert checked(old).sources == {"src/token.py": "s2"}
+    assert checked(new, old, new).sources == {"src/token.py": "s2"}
+
+
+def test_what_was_not_found_or_not_taken_names_no_version() -> None:
+    wrong = claimed(evidence("src/token.py", "this is nowhere in that file at all"))
+    dummy = claimed(evidence("docs/退款.md", POLICY.split("\n")[2]), claim="TODO TODO")
+    half = claimed(
+        evidence("src/token.py"),
+        evidence("src/token.py", "this is nowhere in that file at all"),
+        claim="Tokens are decoded and then looked at.",
+    )
+
+    assert insisted(wrong).sources == {}
+    assert insisted(dummy).sources == {}
+    assert insisted(dummy, half).sources == {"src/token.py": "s1"}
