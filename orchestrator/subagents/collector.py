@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import anyio.to_thread
 
@@ -30,11 +30,13 @@ class Accepted:
         findings: lines corrected.
         unsupported: numbers, from 1, of items whose evidence was not found.
         notes: what the program changed or could not mend, a line each.
+        sources: path → SHA-256 of the file in which evidence was found.
     """
 
     findings: Findings
     unsupported: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
 
 
 class Collector:
@@ -54,6 +56,8 @@ class Collector:
         max_tokens: int,
         returned: Sequence[Findings] = (),
         is_on_record: bool = False,
+        unfinished: Callable[[], Sequence[str]] = tuple,
+        is_warned: bool = False,
     ) -> None:
         """Make the port.
 
@@ -65,6 +69,8 @@ class Collector:
             returned: what an earlier process sent back, oldest first.
             is_on_record: an earlier process took the findings in and logged it; they
                 come once more for their value alone.
+            unfinished: names its own subagents whose findings it has not got.
+            is_warned: it was told of those, and that handing in ends them.
         """
         self.knows_ref: Callable[[str], bool] = lambda _ref: False
         self._agent = agent
@@ -74,6 +80,8 @@ class Collector:
         self._returned = list(returned)
         self._is_last = False
         self._is_on_record = is_on_record
+        self._unfinished = unfinished
+        self._is_warned = is_warned
 
     def take_as_is(self) -> None:
         """Send nothing back any more: the subagent has no call left to mend it."""
@@ -84,6 +92,8 @@ class Collector:
         checked, is_long = await anyio.to_thread.run_sync(self._check, findings)
         if self._is_on_record:
             return _taken_in(checked)
+        if not self._is_warned and not self._is_last and (out := self._unfinished()):
+            return self._warned(findings, out)
         problems = list(checked.problems)
         # Too long is worth one try; after that the program shortens.
         if is_long and not self._returned:
@@ -106,6 +116,24 @@ class Collector:
             self._returned.append(findings)
             return ToolOutput(_sent_back(problems), is_error=True)
         return _taken_in(checked)
+
+    def _warned(self, findings: Findings, out: Sequence[str]) -> ToolOutput:
+        """Send findings back, once, because subagents are out."""
+        self._is_warned = True
+        text = self._services.words(
+            "unfinished", agents=", ".join(out), tool="submit_findings"
+        )
+        self._services.log.append(
+            FindingsSubmitted(
+                attempt=len(self._returned) + 1,
+                accepted=False,
+                problems=[f"its own subagents are out: {', '.join(out)}"],
+                findings=findings.model_dump(mode="json"),
+                unfinished=list(out),
+            ),
+            agent=self._agent,
+        )
+        return ToolOutput(text, is_error=True)
 
     async def newest(self) -> Accepted | None:
         """Return what was sent back last, with what is wrong marked, or None.
@@ -139,7 +167,9 @@ def _taken_in(checked: Checked) -> ToolOutput:
 
 def _accepted(checked: Checked) -> Accepted:
     settled = settle(checked)
-    return Accepted(settled.findings, settled.unsupported, settled.notes)
+    return Accepted(
+        settled.findings, settled.unsupported, settled.notes, settled.sources
+    )
 
 
 def _sent_back(problems: Sequence[str]) -> str:
