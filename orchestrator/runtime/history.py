@@ -16,22 +16,27 @@ from orchestrator.errors import StoreError
 from orchestrator.events import (
     AgentStarted,
     BriefRefused,
+    BriefReused,
     ControlReceived,
     Event,
     LimitReachedEvent,
     ModelAnswered,
     NotesUpdated,
     ReportSubmitted,
+    ResultReplaced,
     RunEnded,
     RunReopened,
     RunResumed,
     RunStarted,
     SubagentAccepted,
+    SubagentAsked,
     SubagentEnded,
+    TextAdded,
     ToolEnded,
     ToolStarted,
 )
 from orchestrator.runtime.readable import is_readable
+from orchestrator.runtime.sums import AgentSums
 from orchestrator.runtime.totals import Totals
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.layout import RunFolder
@@ -43,11 +48,13 @@ __all__ = ["History"]
 _KEPT = frozenset(
     kind.KIND
     for kind in (
-        RunStarted, RunResumed, RunReopened, RunEnded, SubagentAccepted, SubagentEnded,
-        BriefRefused, NotesUpdated, ReportSubmitted, LimitReachedEvent, ControlReceived,
+        RunStarted, RunResumed, RunReopened, RunEnded, SubagentAccepted, SubagentAsked,
+        SubagentEnded, BriefRefused, BriefReused, NotesUpdated, ReportSubmitted,
+        LimitReachedEvent, ControlReceived,
     )
 )  # fmt: skip
 """Kinds that are read again whoever they are about."""
+_DELIVERING = frozenset((ToolEnded.KIND, TextAdded.KIND, ResultReplaced.KIND))
 
 
 @dataclass(slots=True)
@@ -70,7 +77,9 @@ class History:
         begun: subagents that have begun.
         over: subagents that have delivered.
         totals: of all calls.
-        tokens: agent → limited tokens used.
+        sums: agent → what it used and read.
+        delivered: findings that reached who wants them, by delivery id.
+        reported: `delegate` calls that ended in logs that do not tell of deliveries.
         spent: money and tokens, by agent.
         worked: time, by agent.
         sightings: what was seen of files, by agent.
@@ -91,7 +100,9 @@ class History:
     begun: set[str] = field(default_factory=set)
     over: set[str] = field(default_factory=set)
     totals: Totals = field(default_factory=Totals)
-    tokens: dict[str, int] = field(default_factory=dict)
+    sums: dict[str, AgentSums] = field(default_factory=dict)
+    delivered: set[str] = field(default_factory=set)
+    reported: set[str] = field(default_factory=set)
     spent: Spent = field(default_factory=Spent)
     worked: Worked = field(default_factory=Worked)
     sightings: Sightings = field(default_factory=Sightings)
@@ -122,17 +133,14 @@ class History:
         if not is_readable(event):
             self._lose(f"line {self.lines}: {_unreadable(event)}")
             return
-        self.spent.apply(event)
-        self.worked.apply(event)
+        self._add_up(event)
         if is_kept(event):
             self.kept.append(span)
         if who not in self.over and who:
             self.at_work.setdefault(who, []).append(span)
         match event.kind:
             case ModelAnswered.KIND:
-                used = Totals().plus(data).limited_tokens
                 self.totals = self.totals.plus(data)
-                self.tokens[who] = self.tokens.get(who, 0) + used
             case ToolEnded.KIND:
                 self._see(event, artifacts)
             case AgentStarted.KIND:
@@ -144,6 +152,21 @@ class History:
                 self.over.add(data["id"])
                 self.at_work.pop(data["id"], None)
                 self.sightings.apply(event)
+
+    def _add_up(self, event: Event) -> None:
+        self.spent.apply(event)
+        self.worked.apply(event)
+        if event.agent:
+            self.sums.setdefault(event.agent, AgentSums()).apply(event)
+        if event.kind in _DELIVERING:
+            self._deliver(event)
+
+    def _deliver(self, event: Event) -> None:
+        delivers = event.data.get("delivers")
+        if delivers is not None:
+            self.delivered.update(delivers)
+        elif event.data.get("name") == "delegate":
+            self.reported.add(event.data["call"])
 
     def _lose(self, why: str) -> None:
         """Note that a record is of no use; once, though it may be read again."""

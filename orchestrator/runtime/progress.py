@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from copy import deepcopy
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from orchestrator.agent.usage import Spent
 from orchestrator.clock import Clock
 from orchestrator.errors import StoreError
 from orchestrator.events import (
-    AgentStarted,
     Event,
     ModelAnswered,
     NotesUpdated,
@@ -25,15 +24,17 @@ from orchestrator.events import (
     RunResumed,
     RunStarted,
     SubagentAccepted,
+    SubagentAsked,
     SubagentEnded,
     ToolStarted,
 )
 from orchestrator.ids import LEAD
 from orchestrator.runtime.history import History
+from orchestrator.runtime.members import Members
 from orchestrator.runtime.totals import Totals
 from orchestrator.store.disk import write_derived
 from orchestrator.store.layout import RunFolder
-from orchestrator.store.notes import AgentRow, Notes, RunHeader
+from orchestrator.store.notes import Notes, RunHeader
 
 __all__ = ["Progress"]
 
@@ -43,6 +44,7 @@ _WORTH = frozenset(
         RunStarted.KIND,
         RunResumed.KIND,
         SubagentAccepted.KIND,
+        SubagentAsked.KIND,
         SubagentEnded.KIND,
         NotesUpdated.KIND,
     }
@@ -72,8 +74,7 @@ class Progress:
         self._lost = ""
         self._notes: dict[str, Notes] = {LEAD: Notes()}
         self._changed: set[str] = set()
-        self._rows: dict[str, AgentRow] = {}
-        self._begun: set[str] = set()
+        self._members = Members()
         self._effects: list[str] = []
         self._started: Event | None = None
         self._ended: dict[str, Any] = {}
@@ -89,7 +90,7 @@ class Progress:
     @property
     def subagents(self) -> int:
         """Return how many subagents were accepted."""
-        return len(self._rows)
+        return len(self._members)
 
     def notes_of(self, agent: str) -> Notes:
         """Return the notes of `agent`; the lead's are the run's."""
@@ -99,6 +100,7 @@ class Progress:
         """Take in one event, without writing."""
         self._dirty = True
         self._spent.apply(event)
+        self._members.apply(event)
         data = event.data
         match event.kind:
             case RunStarted.KIND:
@@ -106,23 +108,18 @@ class Progress:
             case RunResumed.KIND:
                 self._limits = {**self._limits, **(data.get("limits") or {})}
                 self._ended = {}
-                self._end_rows(is_over=False)
             case RunReopened.KIND:
                 self._limits = {**self._limits, **(data.get("limits") or {})}
                 self._questions += [data["question"]] if data["question"] else []
             case RunEnded.KIND:
                 self._ended = {**data, "at": event.at}
-                self._end_rows(is_over=True)
             case ModelAnswered.KIND:
                 self.totals = self.totals.plus(data)
-                self._count(event.agent, data["usage"])
             case NotesUpdated.KIND:
                 self._note(event)
             case ToolStarted.KIND if data["effects"] == "effects":
                 what = orjson.dumps(data["input"]).decode()[:MAX_EFFECT_CHARS]
                 self._effects.append(f"{event.agent}: {data['name']} {what}")
-            case _:
-                self._apply_agent(event)
 
     def restore(self, events: Iterable[Event], history: History) -> None:
         """Take over what earlier processes did, without writing.
@@ -136,10 +133,7 @@ class Progress:
         self.totals = history.totals
         self.carried_s = history.worked.of()
         self._spent = deepcopy(history.spent)
-        self._begun = set(history.begun)
-        for agent, tokens in history.tokens.items():
-            if agent in self._rows:
-                self._set(agent, tokens=tokens)
+        self._members.restore(history)
 
     def follow(self, event: Event) -> None:
         """Take in one event of the live run, and write where it is worth it."""
@@ -166,43 +160,16 @@ class Progress:
             self._lost = str(error)
 
     def _write_files(self) -> None:
-        folder, rows = self._folder, list(self._rows.values())
+        folder, rows = self._folder, self._members.rows(is_over=bool(self._ended))
         text = self._notes[LEAD].render(self._header(), rows, self._effects)
         write_derived(folder.progress, text.encode())
         write_derived(folder.run_json, self._run_json())
         for agent in self._changed:
-            title = self._rows[agent].title if agent in self._rows else agent
-            notes = self._notes[agent].render_free(title)
+            notes = self._notes[agent].render_free(self._members.title_of(agent))
             path, data = folder.agent(agent) / "notes.md", notes.encode()
             if not _holds(path, data):  # after a resume, mostly it does
                 write_derived(path, data, within=folder.path)
         self._changed = set()
-
-    def _apply_agent(self, event: Event) -> None:
-        data = event.data
-        if event.kind == SubagentAccepted.KIND:
-            self._rows[data["id"]] = AgentRow(data["id"], data["title"], "waiting", 0)
-        elif event.kind == AgentStarted.KIND and event.agent in self._rows:
-            self._begun.add(event.agent)
-            self._set(event.agent, state="running")
-        elif event.kind == SubagentEnded.KIND and data["id"] in self._rows:
-            file = f"agents/{data['id']}/findings.md"
-            self._set(data["id"], state=data["status"], findings=file)
-
-    def _end_rows(self, *, is_over: bool) -> None:
-        """Say of subagents that have not ended whether anybody works on them."""
-        for agent, row in self._rows.items():
-            if not row.findings:
-                live = "running" if agent in self._begun else "waiting"
-                self._set(agent, state="not finished" if is_over else live)
-
-    def _set(self, agent: str, **changes: Any) -> None:  # noqa: ANN401 - row fields
-        self._rows[agent] = replace(self._rows[agent], **changes)
-
-    def _count(self, agent: str, usage: dict[str, int]) -> None:
-        if agent in self._rows:
-            added = Totals().plus({"usage": usage, "usd": None}).limited_tokens
-            self._set(agent, tokens=self._rows[agent].tokens + added)
 
     def _note(self, event: Event) -> None:
         self.notes_of(event.agent).apply(event)
@@ -252,7 +219,7 @@ class Progress:
             "started": started.at,
             "ended": ended.get("at"),
             "seconds": round(self.seconds, 3),
-            "agents": 1 + len(self._rows),
+            "agents": 1 + len(self._members),
             "totals": asdict(self.totals),
             "set_aside": asdict(self._set_aside),
             "limits": self._limits,

@@ -26,7 +26,8 @@ SNAPSHOT_BYTES = 4 << 20
 """How much longer the log is when the next snapshot is due: some 3,000 events, which
 are read in about 0.05 s."""
 _CHUNK_BYTES = 1 << 20
-_SEAL = b',"seal":'
+_SEAL = b',"seal2":'
+"""Its number is that of the form: what an earlier form says is not believed."""
 
 
 def read_history(folder: RunFolder) -> History:

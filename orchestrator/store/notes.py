@@ -8,6 +8,7 @@ subagent's `notes.md` has sections of its own choice and no program-owned parts.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import Literal, get_args
 
 from orchestrator.errors import ToolError
 from orchestrator.events import Event, NotesUpdated, parse
+from orchestrator.messages import clean_text
 
 __all__ = ["SECTIONS", "AgentRow", "Notes", "RunHeader", "Section"]
 
@@ -27,11 +29,15 @@ CENT = 0.01
 MAX_SECTION_CHARS = 8000
 MAX_FREE_SECTIONS = 20
 MAX_TITLE_CHARS = 60
+MAX_CELL_TITLE_CHARS = 80
+MAX_DOING_CHARS = 120
+MAX_DEPTH_SHOWN = 8
 _CHECKLIST = "Plan"
 _EMPTY = "_Nothing yet._"
 _HEADING = re.compile(r"^ {0,3}#{1,2}(?=\s|$)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)\s*")
 _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})")
+_PIPE = re.compile(r"\\*\|")
 _BULLET = re.compile(r"(?P<indent>\s*)(?:[-*+]|\d+[.)])\s+(?P<rest>\S.*)")
 _TICK = re.compile(
     r"\[(?P<mark>[ xX✓✔]?)\]\s*(?P<rest>.*)|(?P<sign>[✓✔✅])\s*(?P<done>.*)"
@@ -71,8 +77,19 @@ class AgentRow:
     title: str
     state: str
     tokens: int
+    """Used of what the run may use."""
     findings: str = ""
     """The file, relative to the run folder; "" while there is none."""
+    depth: int = 0
+    """0 for those of the lead, 1 for those that one of these sent, …"""
+    doing: str = ""
+    """What it does now, or how it ended and why."""
+    turns: int = 0
+    explored_tokens: int = 0
+    returned_tokens: int | None = None
+    """None: it has handed nothing over yet."""
+    usd: float | None = 0.0
+    """None: the price of its model is unknown."""
 
 
 class Notes:
@@ -149,7 +166,7 @@ class Notes:
 
         Args:
             header: what stands on top.
-            agents: the subagents, in order of acceptance.
+            agents: the subagents, each below the one that sent it.
             effects: what was changed outside the run folder, a line each.
         """
         parts = [
@@ -230,17 +247,46 @@ def _header(header: RunHeader) -> str:
 def _agents(agents: Sequence[AgentRow]) -> str:
     if not agents:
         return "_No part of the work was given to a subagent yet._"
+    counts = Counter(agent.state for agent in agents)
+    states = ", ".join(f"{count} {_cell(state)}" for state, count in counts.items())
+    is_deep = any(agent.depth for agent in agents)
+    arrow = " One marked ↳ was sent by the one above it." if is_deep else ""
     rows = [
-        "| Id | What it looks into | State | Tokens | Findings |",
-        "| --- | --- | --- | ---: | --- |",
+        f"{len(agents)} in all: {states}.{arrow} In tokens: what its tools read, what "
+        "it handed back, and what it used of the limit.",
+        "",
+        "| Id | What it looks into | State | Now, or how it ended | Turns | Read "
+        "| Back | Used | $ | Findings |",
+        "| --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |",
     ]
-    for agent in agents:
-        file = f"[{_cell(agent.findings)}]({_cell(agent.findings)})"
-        rows.append(
-            f"| {_cell(agent.id)} | {_cell(agent.title)} | {_cell(agent.state)} "
-            f"| {agent.tokens:,} | {file if agent.findings else '–'} |"
-        )
+    rows += map(_row, agents)
     return "\n".join(rows)
+
+
+def _row(agent: AgentRow) -> str:
+    back = "–" if agent.returned_tokens is None else f"{agent.returned_tokens:,}"
+    file = _cell(agent.findings)
+    title = "↳ " * min(agent.depth, MAX_DEPTH_SHOWN) + agent.title
+    cells = (
+        _cell(agent.id),
+        _cell(title, MAX_CELL_TITLE_CHARS),
+        _cell(agent.state),
+        _cell(agent.doing, MAX_DOING_CHARS) or "–",
+        str(agent.turns),
+        f"{agent.explored_tokens:,}",
+        back,
+        f"{agent.tokens:,}",
+        _dollars(agent.usd),
+        f"[{file}]({file})" if file else "–",
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _dollars(usd: float | None) -> str:
+    if usd is None:
+        return "?"
+    digits = 0 if usd == 0 else 4 if usd < CENT else 2
+    return f"{usd:,.{digits}f}"
 
 
 def _effects(effects: Sequence[str]) -> str:
@@ -255,8 +301,16 @@ def _line(text: str) -> str:
     return " ".join(text.replace("<!--", "&lt;!--").split())
 
 
-def _cell(text: str) -> str:
-    return _line(text).replace("|", "\\|")
+def _cell(text: str, limit_chars: int | None = None) -> str:
+    """Return `text` for one cell of a table: on one line, bounded, and only text.
+
+    Pipes are escaped; tags, comments, links and pictures are shown as they are written.
+    """
+    flat = " ".join(clean_text(text).split())
+    if limit_chars is not None and len(flat) > limit_chars:
+        flat = flat[: limit_chars - 1].rstrip() + "…"
+    flat = flat.replace("<", "&lt;").replace("](", "]\\(")
+    return _PIPE.sub(r"\\|", flat)
 
 
 def _tidy(text: str) -> str:

@@ -170,7 +170,7 @@ def test_a_snapshot_is_read_in_place_of_what_it_covers(tmp_path: Path) -> None:
     sealed = run.snapshot.read_bytes()
 
     # Told apart by a mark that no log would give.
-    marked = sealed[: sealed.rindex(b',"seal":')].replace(
+    marked = sealed[: sealed.rindex(b',"seal2":')].replace(
         b'"damage":[]', b'"damage":["x"]'
     )
     seal(run, marked + b"}")
@@ -180,12 +180,12 @@ def test_a_snapshot_is_read_in_place_of_what_it_covers(tmp_path: Path) -> None:
 
 def seal(run: RunFolder, data: bytes) -> None:
     """Write `data` as a snapshot whose own checksum is right."""
-    run.snapshot.write_bytes(data[:-1] + b',"seal":%d}' % zlib.crc32(data))
+    run.snapshot.write_bytes(data[:-1] + b',"seal2":%d}' % zlib.crc32(data))
 
 
 def edited(run: RunFolder, **fields: object) -> None:
     sealed = orjson.loads(run.snapshot.read_bytes())
-    del sealed["seal"]
+    del sealed["seal2"]
     seal(run, orjson.dumps({**sealed, **fields}))
 
 

@@ -545,9 +545,12 @@ async def test_progress_is_true_at_the_end(bench: RunBench) -> None:
         Usage(**event.data["usage"]).limited_tokens
         for event in ended.events("model.answered", "a1")
     )
+    [over] = ended.events("subagent.ended")
+    explored, returned = over.data["explored_tokens"], over.data["returned_tokens"]
     assert (
-        f"| a1 | Refunds | complete | {tokens:,} | "
-        "[agents/a1/findings.md](agents/a1/findings.md) |" in progress
+        f"| a1 | Refunds | complete | handed in 1 item | 2 | {explored} | {returned} "
+        f"| {tokens:,} | 0 | [agents/a1/findings.md](agents/a1/findings.md) |"
+        in progress
     )
     total = ended.result.totals.limited_tokens
     assert f"{total:,} of 3,000,000 tokens" in progress
@@ -570,8 +573,8 @@ async def test_progress_of_a_stopped_run_says_that_nobody_works_on(
 
     progress = ended.text("progress.md")
     assert "- **State:** interrupted" in progress
-    assert "| a1 | Refunds | not finished |" in progress
-    assert "| a2 | Receipts | not finished |" in progress
+    assert "| a1 | Refunds | not finished | cut off |" in progress
+    assert "| a2 | Receipts | not finished | never ran |" in progress
 
 
 async def test_progress_is_true_while_a_long_call_runs(bench: RunBench) -> None:

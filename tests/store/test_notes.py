@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from orchestrator.errors import ToolError
@@ -30,8 +32,20 @@ def test_the_file_reads_without_knowing_the_program() -> None:
     notes.update("Goal", "replace", "Find where tokens are checked.")
     notes.update("plan", "append", "- [x] look around\nread the handlers")
     agents = [
-        AgentRow("a1", "Tokens | sessions", "done", 51234, "agents/a1/findings.md"),
-        AgentRow("a2", "Middleware", "running", 0),
+        AgentRow(
+            "a1",
+            "Tokens | sessions",
+            "complete",
+            51234,
+            "agents/a1/findings.md",
+            doing="handed in 3 items",
+            turns=7,
+            explored_tokens=12345,
+            returned_tokens=410,
+            usd=0.034,
+        ),
+        AgentRow("a2", "Middleware", "running", 0, doing="waits for a3", turns=1),
+        AgentRow("a3", "Handlers", "waiting", 0, depth=1, usd=None),
     ]
 
     assert notes.render(HEADER, agents, ["wrote `a.txt`"]) == (
@@ -53,16 +67,39 @@ def test_the_file_reads_without_knowing_the_program() -> None:
             for name in SECTIONS[2:]
         )
         + "## Subagents\n\n<!-- program: subagents -->\n"
-        "| Id | What it looks into | State | Tokens | Findings |\n"
-        "| --- | --- | --- | ---: | --- |\n"
-        "| a1 | Tokens \\| sessions | done | 51,234 "
-        "| [agents/a1/findings.md](agents/a1/findings.md) |\n"
-        "| a2 | Middleware | running | 0 | – |\n"
+        "3 in all: 1 complete, 1 running, 1 waiting. One marked ↳ was sent by the one "
+        "above it. In tokens: what its tools read, what it handed back, and what it "
+        "used of the limit.\n\n"
+        "| Id | What it looks into | State | Now, or how it ended | Turns | Read "
+        "| Back | Used | $ | Findings |\n"
+        "| --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |\n"
+        "| a1 | Tokens \\| sessions | complete | handed in 3 items | 7 | 12,345 | 410 "
+        "| 51,234 | 0.03 | [agents/a1/findings.md](agents/a1/findings.md) |\n"
+        "| a2 | Middleware | running | waits for a3 | 1 | 0 | – | 0 | 0 | – |\n"
+        "| a3 | ↳ Handlers | waiting | – | 0 | 0 | – | 0 | ? | – |\n"
         "<!-- /program -->\n\n"
         "## Changes made\n\n<!-- program: effects -->\n"
         "| # | What was done |\n| ---: | --- |\n| 1 | wrote `a.txt` |\n"
         "<!-- /program -->\n"
     )
+
+
+HOSTILE = "x | y \\| z\n| a9 | done |<img src=x> <!-- /program --> ![p](http://e/p.png)\x1b[0m"
+
+
+def test_text_of_the_run_stays_inside_its_cell() -> None:
+    rows = [AgentRow("a1", HOSTILE, "failed", 0, doing=HOSTILE + "y" * 9999)]
+
+    text = Notes().render(HEADER, rows, [HOSTILE])
+
+    [row] = [line for line in text.split("\n") if line.startswith("| a1 ")]
+    cells = re.split(r"(?<!\\)\|", row)
+    assert len(cells) == 12
+    assert len(cells[2]) < 120
+    assert len(cells[4]) < 160
+    assert not set("\x1b<") & set(row)
+    assert "](" not in text
+    assert text.count("<!-- /program -->") == 3
 
 
 def test_what_is_not_there_yet_is_said_in_words() -> None:

@@ -1,0 +1,222 @@
+"""The subagents of a run as `progress.md` shows them, folded from the events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator.events import (
+    BriefReused,
+    ControlReceived,
+    Event,
+    LimitReachedEvent,
+    ResultReplaced,
+    RunEnded,
+    RunResumed,
+    SubagentAccepted,
+    SubagentAsked,
+    SubagentEnded,
+    TextAdded,
+    ToolEnded,
+)
+from orchestrator.events.activity import Activity
+from orchestrator.events.answers import Answers
+from orchestrator.events.phrases import count_phrase, quoted
+from orchestrator.runtime.history import History
+from orchestrator.runtime.sums import AgentSums
+from orchestrator.store.notes import AgentRow
+
+__all__ = ["Members"]
+
+_DELIVERING = frozenset((ToolEnded.KIND, TextAdded.KIND, ResultReplaced.KIND))
+
+
+@dataclass(slots=True)
+class _Member:
+    """One subagent: who it is, what it does, used and brought."""
+
+    id: str
+    title: str
+    parent: str
+    call: str
+    activity: Activity
+    answers: Answers
+    sums: AgentSums = field(default_factory=AgentSums)
+    reused: int = 0
+    """Later briefs that its findings answered too."""
+
+
+class Members:
+    """The subagents of a run, in order of acceptance; fed with all of its events."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, _Member] = {}
+
+    def __len__(self) -> int:
+        """Return how many were accepted."""
+        return len(self._of)
+
+    def title_of(self, agent: str) -> str:
+        """Return what a subagent looks into; the id of one that is not known."""
+        member = self._of.get(agent)
+        return member.title if member else agent
+
+    def apply(self, event: Event) -> None:
+        """Take in one event."""
+        member = self._of.get(event.agent)
+        if member is not None:
+            member.sums.apply(event)
+            member.activity.apply(event)
+        if event.kind in _DELIVERING:
+            self._deliver(event)
+        elif event.kind in (RunEnded.KIND, RunResumed.KIND):
+            for each in self._of.values():
+                each.activity.interrupt()
+        else:
+            self._apply_fate(event, event.data)
+
+    def _apply_fate(self, event: Event, data: dict[str, Any]) -> None:
+        if event.kind == SubagentAccepted.KIND:
+            member = _Member(
+                data["id"],
+                data["title"],
+                event.agent,
+                data["call"],
+                Activity(),
+                Answers(data["id"], keeps_findings=False),
+            )
+            self._of[member.id] = member
+            self._send(member, data["call"])
+            return
+        named = data.get("to") if event.kind == ControlReceived.KIND else data.get("id")
+        about = self._of.get(named or event.agent)
+        if about is None:
+            return
+        match event.kind:
+            case SubagentAsked.KIND:
+                about.answers.ask(data)
+                about.activity.reopen("waiting")
+                self._send(about, data["call"])
+            case SubagentEnded.KIND:
+                about.answers.end(data)
+                about.activity.end()
+                if (parent := self._of.get(about.parent)) is not None:
+                    parent.activity.hears_of(about.id)
+            case LimitReachedEvent.KIND:
+                about.answers.limit(data)
+            case ControlReceived.KIND if data["to"]:
+                about.answers.cancel(data)
+            case BriefReused.KIND:
+                about.reused += 1
+
+    def _send(self, member: _Member, call: str) -> None:
+        parent = self._of.get(member.parent)
+        if parent is not None:
+            parent.activity.sends(member.id, call)
+
+    def _deliver(self, event: Event) -> None:
+        delivers = event.data.get("delivers")
+        if delivers is not None:
+            for delivery in delivers:
+                self._reach(delivery)
+        elif event.data.get("name") == "delegate":  # logs of before did not say
+            self._reach_all(event.data["call"])
+
+    def _reach(self, delivery: str) -> None:
+        member = self._of.get(delivery.partition("/")[0])
+        if member is not None:
+            member.answers.deliver(delivery)
+
+    def _reach_all(self, call: str) -> None:
+        for member in self._of.values():
+            if member.call == call:
+                member.answers.deliver_all()
+
+    def restore(self, history: History) -> None:
+        """Take over what is not told by the events that were given again.
+
+        Args:
+            history: sums over all events.
+        """
+        for agent, member in self._of.items():
+            member.sums = deepcopy(history.sums.get(agent, AgentSums()))
+            if agent in history.begun and member.activity.state == "waiting":
+                member.activity.reopen("running")
+        for delivery in history.delivered:
+            self._reach(delivery)
+        for call in history.reported:
+            self._reach_all(call)
+
+    def rows(self, *, is_over: bool) -> list[AgentRow]:
+        """Return a row for each, those of a subagent right below it.
+
+        Args:
+            is_over: nobody works on the run any more.
+        """
+        below: dict[str, list[_Member]] = {}
+        for member in self._of.values():
+            parent = member.parent if member.parent in self._of else ""
+            below.setdefault("" if parent == member.id else parent, []).append(member)
+        found: list[AgentRow] = []
+        stack = [(member, 0) for member in reversed(below.get("", []))]
+        while stack:
+            member, depth = stack.pop()
+            found.append(_row(member, depth, is_over=is_over))
+            children = reversed(below.get(member.id, []))
+            stack.extend((child, depth + 1) for child in children)
+        return found
+
+
+def _row(member: _Member, depth: int, *, is_over: bool) -> AgentRow:
+    answers, sums = member.answers, member.sums
+    is_answered = answers.brief.is_over
+    returned = sum(each.returned_tokens for each in answers.all)
+    return AgentRow(
+        id=member.id,
+        title=member.title,
+        state=_state(member, is_over=is_over),
+        tokens=sums.used.limited_tokens,
+        findings=f"agents/{member.id}/findings.md" if is_answered else "",
+        depth=depth,
+        doing="; ".join(_told(member, is_over=is_over)),
+        turns=sums.turns,
+        explored_tokens=sums.explored_tokens,
+        returned_tokens=returned if is_answered else None,
+        usd=sums.used.usd,
+    )
+
+
+def _state(member: _Member, *, is_over: bool) -> str:
+    activity, brief = member.activity, member.answers.brief
+    if activity.state != "ended" and not is_over:
+        return activity.state
+    return brief.word if brief.is_over else "not finished"
+
+
+def _told(member: _Member, *, is_over: bool) -> Iterator[str]:
+    """Yield what it does now, or how it ended, in parts."""
+    answers = member.answers
+    if member.activity.state != "ended":
+        if not is_over:
+            yield member.activity.phrase()
+            if answers.further:
+                yield f"asked further {quoted(answers.newest.question)}"
+            return
+        if not answers.brief.is_over:
+            has_begun = member.activity.state == "running"
+            yield "cut off" if has_begun else "never ran"
+            return
+    brief = answers.brief
+    if brief.why:
+        yield brief.why
+    if brief.items or not brief.why:
+        yield f"handed in {brief.brought}"
+    if answers.further:
+        words = ", ".join(each.word or "cut off" for each in answers.further)
+        yield f"asked {count_phrase(len(answers.further), 'further question')}: {words}"
+    if member.reused:
+        yield f"answers {count_phrase(member.reused, 'later brief')} too"
+    if is_over and answers.undelivered:
+        yield "not delivered to who sent it"
