@@ -46,6 +46,8 @@ class _Member:
     sums: AgentSums = field(default_factory=AgentSums)
     reused: int = 0
     """Later briefs that its findings answered too."""
+    shown: AgentRow | None = None
+    """Its row of the last time, where nothing has happened since."""
 
 
 class Members:
@@ -67,6 +69,7 @@ class Members:
         """Take in one event."""
         member = self._of.get(event.agent)
         if member is not None:
+            member.shown = None
             member.sums.apply(event)
             member.activity.apply(event)
         if event.kind in _DELIVERING:
@@ -74,6 +77,7 @@ class Members:
         elif event.kind in (RunEnded.KIND, RunResumed.KIND):
             for each in self._of.values():
                 each.activity.interrupt()
+                each.shown = None
         else:
             self._apply_fate(event, event.data)
 
@@ -94,6 +98,7 @@ class Members:
         about = self._of.get(named or event.agent)
         if about is None:
             return
+        about.shown = None
         match event.kind:
             case SubagentAsked.KIND:
                 about.answers.ask(data)
@@ -104,6 +109,7 @@ class Members:
                 about.activity.end()
                 if (parent := self._of.get(about.parent)) is not None:
                     parent.activity.hears_of(about.id)
+                    parent.shown = None
             case LimitReachedEvent.KIND:
                 about.answers.limit(data)
             case ControlReceived.KIND if data["to"]:
@@ -115,6 +121,7 @@ class Members:
         parent = self._of.get(member.parent)
         if parent is not None:
             parent.activity.sends(member.id, call)
+            parent.shown = None
 
     def _deliver(self, event: Event) -> None:
         delivers = event.data.get("delivers")
@@ -128,11 +135,13 @@ class Members:
         member = self._of.get(delivery.partition("/")[0])
         if member is not None:
             member.answers.deliver(delivery)
+            member.shown = None
 
     def _reach_all(self, call: str) -> None:
         for member in self._of.values():
             if member.call == call:
                 member.answers.deliver_all()
+                member.shown = None
 
     def restore(self, history: History) -> None:
         """Take over what is not told by the events that were given again.
@@ -163,7 +172,9 @@ class Members:
         stack = [(member, 0) for member in reversed(below.get("", []))]
         while stack:
             member, depth = stack.pop()
-            found.append(_row(member, depth, is_over=is_over))
+            if member.shown is None:
+                member.shown = _row(member, depth, is_over=is_over)
+            found.append(member.shown)
             children = reversed(below.get(member.id, []))
             stack.extend((child, depth + 1) for child in children)
         return found

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, get_args
 
 from orchestrator.errors import ToolError
@@ -32,6 +33,8 @@ MAX_TITLE_CHARS = 60
 MAX_CELL_TITLE_CHARS = 80
 MAX_DOING_CHARS = 120
 MAX_DEPTH_SHOWN = 8
+KEPT_ROWS = 1024
+"""Rows that are kept as they were written, since most are the same the next time."""
 _CHECKLIST = "Plan"
 _EMPTY = "_Nothing yet._"
 _HEADING = re.compile(r"^ {0,3}#{1,2}(?=\s|$)")
@@ -263,6 +266,7 @@ def _agents(agents: Sequence[AgentRow]) -> str:
     return "\n".join(rows)
 
 
+@lru_cache(maxsize=KEPT_ROWS)
 def _row(agent: AgentRow) -> str:
     back = "–" if agent.returned_tokens is None else f"{agent.returned_tokens:,}"
     file = _cell(agent.findings)
@@ -310,7 +314,7 @@ def _cell(text: str, limit_chars: int | None = None) -> str:
     if limit_chars is not None and len(flat) > limit_chars:
         flat = flat[: limit_chars - 1].rstrip() + "…"
     flat = flat.replace("<", "&lt;").replace("](", "]\\(")
-    return _PIPE.sub(r"\\|", flat)
+    return _PIPE.sub(r"\\|", flat) if "|" in flat else flat
 
 
 def _tidy(text: str) -> str:
