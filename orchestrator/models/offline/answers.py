@@ -12,6 +12,7 @@ __all__ = [
     "Missed",
     "Place",
     "Refusal",
+    "is_unfinished",
     "parse_results",
     "refusals",
 ]
@@ -25,6 +26,7 @@ _SOURCE = re.compile(r"^  (?!> )(?P<path>\S.*?):(?P<first>\d+)(?:-(?P<last>\d+))
 _TRIED = re.compile(r"^- “(.*)” – searched for ‘(.*?)’: (.*)$")
 _REFUSED = re.compile(r"^briefs\[(\d+)\] “.*” was refused\b")
 _QUOTED = re.compile(r"`[\w.\[\]]+` (?:says “(.+?)”: |names `(.+?)`, )")
+_UNFINISHED = re.compile(r"\bat work\b.*`wait_for`", re.DOTALL)
 _HAS_FAILED = re.compile(r"^(?:failed|limit|unvalidated|cancelled|stalled)\b")
 
 
@@ -90,6 +92,11 @@ class Refusal:
             for words in pair
             if words and not words.endswith("…")
         ]
+
+
+def is_unfinished(text: str) -> bool:
+    """Return whether a hand-in was held back, as subagents are still at work."""
+    return bool(_UNFINISHED.search(text))
 
 
 def refusals(text: str) -> list[Refusal]:

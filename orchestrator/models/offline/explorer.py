@@ -12,7 +12,6 @@ from orchestrator.models.offline.gaps import gaps_in
 from orchestrator.models.offline.handing_in import (
     Answer,
     findings_of,
-    mended,
     why_not,
 )
 from orchestrator.models.offline.overview import (
@@ -35,7 +34,7 @@ from orchestrator.models.offline.searching import (
     seen_in,
 )
 
-__all__ = ["alone", "explore", "look"]
+__all__ = ["HAND_IN", "Step", "alone", "explore", "look"]
 
 HAND_IN = "submit_findings"
 # For each question: files read at once, and how often.
@@ -49,10 +48,7 @@ Step = tuple[str, dict[str, Any]]
 
 
 def explore(conversation: Conversation) -> list[Step]:
-    """Return the calls of a subagent's next turn."""
-    handed_in = conversation.named(HAND_IN)
-    if handed_in and handed_in[-1].answered:
-        return [(HAND_IN, mended(handed_in))]
+    """Return the searches, the reads or the hand-in of a subagent's next turn."""
     texts = _questions(conversation.first)
     if not conversation.must_end:
         steps = look(conversation, texts)

@@ -26,6 +26,7 @@ MAX_QUOTE_CHARS = 1200
 MANY = 4
 """From so many questions on, quotes and the summary are kept short."""
 SHORT_QUOTE_CHARS = 400
+_TOO_LONG = re.compile(r"\blonger than the \d+ tokens\b")
 _ITEM_NAMED = re.compile(r"\bitems?\W{0,3}(\d+)", re.IGNORECASE)
 _WANTED = {
     "number": "number",
@@ -168,7 +169,10 @@ def mended(handed_in: Sequence[Call]) -> dict[str, Any]:
     items = list(findings.get("items") or [])
     named = {int(number) for number in _ITEM_NAMED.findall(last.result)}
     kept = [item for at, item in enumerate(items, 1) if at not in named]
-    if not named or len(handed_in) > 2:
+    is_long = bool(_TOO_LONG.search(last.result))
+    if is_long and not named:
+        kept = items[: len(items) // 2]
+    elif not named or len(handed_in) > 2:
         kept = []
     if kept == items:
         kept = items[: len(items) // 2]
@@ -176,6 +180,8 @@ def mended(handed_in: Sequence[Call]) -> dict[str, Any]:
     findings["summary"] = str(findings.get("summary") or "-")[:1500]
     if len(kept) < len(items):
         dropped = [str(item.get("claim"))[:200] for item in items if item not in kept]
+        if is_long and not named:
+            return findings
         findings["status"] = "partial" if kept else "nothing_found"
         findings["summary"] = phrases.dropped(len(dropped))
         findings["failed_attempts"] = [

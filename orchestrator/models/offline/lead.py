@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from orchestrator.models.offline import phrases
-from orchestrator.models.offline.answers import AgentResult
+from orchestrator.models.offline.answers import AgentResult, is_unfinished
 from orchestrator.models.offline.chapters import Chapter, Task, newest_chapter
 from orchestrator.models.offline.explorer import alone, look
 from orchestrator.models.offline.ranking import Question
@@ -18,6 +18,7 @@ from orchestrator.models.offline.report import (
     compose,
     without_citations,
 )
+from orchestrator.models.offline.roles import asks_for_summary
 from orchestrator.models.offline.rounds import (
     MAX_ROUNDS,
     Round,
@@ -25,6 +26,8 @@ from orchestrator.models.offline.rounds import (
     rounds_of,
 )
 from orchestrator.models.offline.scope import Scope, scope_of
+from orchestrator.models.offline.statements import statements_in
+from orchestrator.models.offline.subagent import wait_after
 from orchestrator.models.offline.words import is_han
 
 __all__ = ["lead"]
@@ -40,9 +43,13 @@ def lead(conversation: Conversation) -> list[Step]:
     chapter = newest_chapter(conversation)
     task, view = chapter.task, chapter.view
     finished = chapter.newest.view.named("finish")
-    # A limit that stopped it was raised since: the work goes on where it was.
-    goes_on = bool(finished) and bool(_RAISED.match(finished[-1].result))
-    finished = tuple(each for each in finished if not _RAISED.match(each.result))
+    is_held_back = bool(finished) and is_unfinished(finished[-1].result)
+    if is_held_back and (waits := wait_after(view, finished[-1])):
+        return waits
+    # A limit that stopped it was raised since, or others were at work still: the work
+    # goes on where it was.
+    goes_on = bool(finished) and _goes_on(finished[-1])
+    finished = tuple(each for each in finished if not _goes_on(each))
     if not goes_on and finished and finished[-1].answered and finished[-1].is_error:
         return [("finish", _mended_finish(finished))]
     if "delegate" not in view.tools:
@@ -69,6 +76,10 @@ def lead(conversation: Conversation) -> list[Step]:
             for number, result in zip(left, own, strict=False)
         ]
     return _hand_in(chapter, results, scope)
+
+
+def _goes_on(finish: Call) -> bool:
+    return bool(_RAISED.match(finish.result)) or is_unfinished(finish.result)
 
 
 # ---- before the subagents -----------------------------------------------------------
@@ -177,9 +188,17 @@ def _brief(task: Task, questions: Sequence[str], scope: Scope) -> dict[str, Any]
     if fields:
         brief["scope"] = fields
     if task.profiles:
-        has_explorer = "explorer" in task.profiles
-        brief["agent"] = "explorer" if has_explorer else task.profiles[0]
+        brief["agent"] = _profile_for(questions, task.profiles)
     return brief
+
+
+def _profile_for(questions: Sequence[str], profiles: Sequence[str]) -> str:
+    """Return who is asked: for a summary or a check its own, else the explorer."""
+    if "summarizer" in profiles and all(map(asks_for_summary, questions)):
+        return "summarizer"
+    if "reviewer" in profiles and all(map(statements_in, questions)):
+        return "reviewer"
+    return "explorer" if "explorer" in profiles else profiles[0]
 
 
 # ---- what came back -----------------------------------------------------------------

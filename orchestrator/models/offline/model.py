@@ -12,9 +12,9 @@ import time
 from orchestrator.ids import sha256
 from orchestrator.messages import Block, encode
 from orchestrator.models.base import ModelRequest, OnRetry, Reply, Usage
-from orchestrator.models.offline.explorer import explore
 from orchestrator.models.offline.lead import lead
 from orchestrator.models.offline.reading import Conversation
+from orchestrator.models.offline.subagent import subagent
 from orchestrator.models.offline.summary import is_asked_for, summarise
 
 __all__ = ["OfflineModel"]
@@ -59,7 +59,7 @@ def _content(conversation: Conversation, max_tokens: int) -> list[Block]:
     if is_asked_for(conversation):
         return [{"type": "text", "text": summarise(conversation, max_tokens)}]
     if "submit_findings" in conversation.tools:
-        steps = explore(conversation)
+        steps = subagent(conversation)
     elif "finish" in conversation.tools:
         steps = lead(conversation)
     else:

@@ -32,6 +32,8 @@ _LAST_CALL = re.compile(
     r"\b(?:is|was) reached\b.*\blast answer\b|\blast (?:call|answer|turn)\b|最后一次",
     re.IGNORECASE | re.DOTALL,
 )
+# How findings begin; whatever a subagent wrote cannot begin so.
+_FINDINGS = re.compile(r'^<findings agent="a\d+" title="', re.MULTILINE)
 _CODE_SPAN = re.compile(r"`([^`\n]+)`")
 _PATH = re.compile(
     r"(?<![\w/.])((?:[\w.\-]+/)+[\w.\-]*|[\w\-]+\.[A-Za-z]{1,5})(?![\w/])"
@@ -91,6 +93,10 @@ class Conversation:
     """Text of the last message, results and openings left out."""
     openings: tuple[Opening, ...] = ()
     """Further questions and the like, oldest first; no part of the texts above."""
+    late: tuple[tuple[int, str], ...] = ()
+    """Findings that came by themselves, each with the turns before it; no part too."""
+    system: str = ""
+    """Text of the system prompt."""
 
     @classmethod
     def of(cls, request: ModelRequest) -> Conversation:
@@ -99,6 +105,7 @@ class Conversation:
         calls: list[tuple[Block, int]] = []
         said: list[str] = []
         openings: list[Opening] = []
+        late: list[tuple[int, str]] = []
         turns, just_said = 0, ""
         for message in request.messages:
             blocks = _blocks(message.get("content") or "")
@@ -112,7 +119,10 @@ class Conversation:
                 if block.get("type") == "tool_result":
                     results[str(block.get("tool_use_id"))] = block
             # The very first text is the task or the brief, whatever it holds.
-            kept, found = _without_openings(texts, turns, start=0 if said else 1)
+            start = 0 if said else 1
+            late += [(turns, text_of([b])) for b in texts[start:] if _is_late(b)]
+            texts = [*texts[:start], *(b for b in texts[start:] if not _is_late(b))]
+            kept, found = _without_openings(texts, turns, start=start)
             openings += found
             just_said = text_of(kept)
             said.append(just_said)
@@ -124,12 +134,16 @@ class Conversation:
             turns=turns,
             just_said=just_said,
             openings=tuple(openings),
+            late=tuple(late),
+            system=text_of(list(request.system)),
         )
 
     def between(self, start: int, end: int) -> Conversation:
         """Return it with the calls of these turns alone, `end` not included."""
         calls = tuple(call for call in self.calls if start <= call.turn < end)
-        return replace(self, calls=calls)
+        # What is said after a turn has that turn before it.
+        late = tuple(each for each in self.late if start < each[0] <= end)
+        return replace(self, calls=calls, late=late)
 
     def named(self, name: str) -> tuple[Call, ...]:
         """Return the calls of one tool, oldest first."""
@@ -141,6 +155,13 @@ class Conversation:
             if call.name == name and dict(call.input) == dict(arguments):
                 return call
         return None
+
+    @property
+    def brought(self) -> str:
+        """Return all that subagents brought, in the order in which it came."""
+        joins = ("delegate", "wait_for", "follow_up")
+        told = [(c.turn + 1, c.result) for c in self.calls if c.name in joins]
+        return "\n\n".join(text for _turn, text in sorted([*told, *self.late], key=_at))
 
     @property
     def listed(self) -> list[str]:
@@ -176,6 +197,14 @@ def _without_openings(
         else:
             kept.append(block)
     return kept, openings
+
+
+def _at(told: tuple[int, str]) -> int:
+    return told[0]
+
+
+def _is_late(block: Block) -> bool:
+    return bool(_FINDINGS.search(text_of([block])))
 
 
 def _is_call(block: Block) -> bool:

@@ -7,7 +7,7 @@ subagents that failed and of those that found none.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -103,12 +103,17 @@ def rounds_of(chapter: Chapter) -> list[Round]:
         if call.name == "delegate"
         for each in _sent(call, [])
     ]
+    brought = parse_results(chapter.view.brought)
+    joined = [
+        r for c in chapter.view.named("delegate") for r in parse_results(c.result)
+    ]
+    late = {each.agent for each in brought} - {each.agent for each in joined}
     start = _start(len(chapter.task.questions), first.most)
-    rounds = _after(start, first.view.named("delegate"))
+    rounds = _after(start, first.view.named("delegate"), brought, late)
     for stretch in later:
         sent += [each for one in rounds for each in one.sent]
         start = _again(chapter.task, stretch, rounds, sent)
-        rounds = _after(start, stretch.view.named("delegate"))
+        rounds = _after(start, stretch.view.named("delegate"), brought, late)
     return rounds
 
 
@@ -137,15 +142,31 @@ def _start(count: int, most: int) -> Round:
     return Round([], groups, left=[n for n in numbers if n not in given])
 
 
-def _after(start: Round, calls: Sequence[Call]) -> list[Round]:
+def _after(
+    start: Round,
+    calls: Sequence[Call],
+    brought: Sequence[AgentResult],
+    late: Collection[str],
+) -> list[Round]:
+    """Return the rounds from `start` on.
+
+    Args:
+        start: the state before any of the calls.
+        calls: each `delegate`.
+        brought: all that came back, also by itself and for a further question.
+        late: ids of those that no `delegate` brought.
+    """
     rounds = [start]
     for call in calls:
         asked = rounds[-1].groups
         sent = _sent(call, asked)
         numbers = {each.mark: each.numbers for each in sent}
+        came = {result.agent for result in parse_results(call.result)}
         results = [
             replace(result, questions=numbers.get(phrases.mark(result.title), []))
-            for result in parse_results(call.result)
+            for result in brought
+            if result.agent in came
+            or (result.agent in late and phrases.mark(result.title) in numbers)
         ]
         refused = refusals(call.result)
         again = [asked[each.index] for each in refused if each.index < len(asked)]

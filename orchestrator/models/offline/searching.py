@@ -26,10 +26,12 @@ __all__ = [
     "Candidate",
     "Search",
     "Seen",
+    "all_read",
     "candidates",
     "narrower",
     "pages_read",
     "plan_of",
+    "rows_of",
     "seen_in",
 ]
 
@@ -157,7 +159,7 @@ def seen_in(
         narrower = [call for call in calls if "path" in call.input]
         for call in narrower or calls:
             _take(found, search, call)
-    asking = {page.path for page in _all_read(conversation) if _asks(page)}
+    asking = {page.path for page in all_read(conversation) if _asks(page)}
     for seen in found:
         seen.leave_out(asking)
     return found
@@ -288,20 +290,22 @@ def _reading(path: str, line: int) -> dict[str, Any]:
 
 def pages_read(conversation: Conversation) -> list[Page]:
     """Return what was read, a page per file, without the files of tasks."""
-    return [page for page in _all_read(conversation) if not _asks(page)]
+    return [page for page in all_read(conversation) if not _asks(page)]
 
 
-def _all_read(conversation: Conversation) -> list[Page]:
+def rows_of(result: str) -> dict[int, str]:
+    """Return the lines that a `read_file` showed, by number; cut ones are left out."""
+    found = (_READ_ROW.match(row) for row in result.split("\n"))
+    return {int(m[1]): m[2] for m in found if m and not _CUT.search(m[2])}
+
+
+def all_read(conversation: Conversation) -> list[Page]:
     """Return all that was read, a page per file; lines that were cut are left out."""
     lines: dict[str, dict[int, str]] = {}
     for call in conversation.named("read_file"):
         if not call.answered or call.is_error:
             continue
-        page = lines.setdefault(str(call.input.get("path")), {})
-        for row in call.result.split("\n"):
-            match = _READ_ROW.match(row)
-            if match and not _CUT.search(match.group(2)):
-                page[int(match.group(1))] = match.group(2)
+        lines.setdefault(str(call.input.get("path")), {}).update(rows_of(call.result))
     if not lines and "read_file" not in conversation.tools:
         for call in conversation.named("grep"):
             if call.answered and not call.is_error:
