@@ -16,7 +16,9 @@ _LINK = re.compile(r"\[([^\]]+)\]\(([^)]+)\)")
 _BOLD = re.compile(r"\*\*([^*]+)\*\*")
 _SLANTED = re.compile(r"_([^_]+)_")
 _RULE_CELL = re.compile(r":?-+:?")
-MIN_COLUMN = 8
+_BAR = re.compile(r"(?<!\\)\|")
+MIN_COLUMN = 12
+"""Of texts: where a table has less room, its rows are set out one below the other."""
 
 
 def rendered_notes(text: str, *, style: Style) -> Iterator[str]:
@@ -31,8 +33,8 @@ def rendered_notes(text: str, *, style: Style) -> Iterator[str]:
     for raw in _COMMENT.sub("", safe_lines(text)).split("\n"):
         line = raw.rstrip()
         if line.startswith("|"):
-            cells = line.strip("|").split("|")
-            table.append([_LINK.sub(_link, safe(cell)) for cell in cells])
+            cells = _BAR.split(line.strip("|"))
+            table.append([_cell(cell) for cell in cells])
             continue
         if table:
             yield from _table(table, style)
@@ -43,6 +45,14 @@ def rendered_notes(text: str, *, style: Style) -> Iterator[str]:
         was_blank = not line or line.startswith("#")
     if table:
         yield from _table(table, style)
+
+
+def _cell(text: str) -> str:
+    """Return what a cell says: links as text, and nothing escaped any more."""
+    shown = _LINK.sub(_link, safe(text))
+    for escaped, plain in (("\\|", "|"), ("]\\(", "]("), ("&lt;", "<")):
+        shown = shown.replace(escaped, plain)
+    return shown
 
 
 def _link(match: re.Match[str]) -> str:
@@ -72,16 +82,48 @@ def _line(line: str, style: Style) -> str:
 
 
 def _table(rows: list[list[str]], style: Style) -> Iterator[str]:
+    """Yield a table in columns, or row by row where these would be too narrow."""
     count = max(len(row) for row in rows)
-    cells = [
-        row + [""] * (count - len(row))
-        for row in rows
-        if not all(_RULE_CELL.fullmatch(cell) for cell in row if cell) or not any(row)
-    ]
+    cells = [row + [""] * (count - len(row)) for row in rows]
+    rules = [row for row in cells if any(row) and _is_rule(row)]
+    cells = [row for row in cells if row not in rules]
+    if not cells:
+        return
+    is_figure = [bool(rules) and rules[0][i].endswith("-:") for i in range(count)]
     widths = [max(columns_of(row[i]) for row in cells) for i in range(count)]
-    # The widest column gives way until the table fits.
-    while sum(widths) + 2 * (count - 1) > terminal_width() and max(widths) > MIN_COLUMN:
-        widths[widths.index(max(widths))] -= 1
+    texts = [i for i in range(count) if not is_figure[i]]
+    room = terminal_width() - 2 * (count - 1)
+    least = sum(min(n, MIN_COLUMN) if i in texts else n for i, n in enumerate(widths))
+    if least > room and count > 2:
+        yield from _set_out(cells, style)
+        return
+    # The widest text gives way until the table fits; figures are never cut.
+    while texts and sum(widths) > room:
+        widest = max(texts, key=lambda i: widths[i])
+        if widths[widest] <= 1:
+            break
+        widths[widest] -= 1
     for index, row in enumerate(cells):
-        line = "  ".join(pad(cell, n) for cell, n in zip(row, widths, strict=True))
+        line = "  ".join(
+            pad(cell, n, right=right)
+            for cell, n, right in zip(row, widths, is_figure, strict=True)
+        )
         yield style(line.rstrip(), "bold" if index == 0 else "")
+
+
+def _is_rule(row: list[str]) -> bool:
+    return all(_RULE_CELL.fullmatch(cell) for cell in row if cell)
+
+
+def _set_out(cells: list[list[str]], style: Style) -> Iterator[str]:
+    """Yield each row as its first two cells, and the others named below."""
+    heads = cells[0]
+    for row in cells[1:]:
+        first = fill(f"{row[0]}  {row[1]}".strip(), indent="    ", first="")
+        yield style(first, "bold")
+        told = [
+            f"{head}: {cell}"
+            for head, cell in zip(heads[2:], row[2:], strict=True)
+            if cell not in ("", "–")
+        ]
+        yield fill(" · ".join(told), indent="    ")

@@ -84,6 +84,8 @@ class Answer:
         if self.outcome == "unvalidated":
             told = f" ({self.reason})" if self.reason else ""
             return f"its last words are taken as they are{told}"
+        if self.word == "stalled":
+            return f"no progress: {self.reason}"
         return self.reason
 
     @property
@@ -247,10 +249,11 @@ class Answers:
 def _further(answer: Answer, *, is_live: bool) -> str:
     asked = f"asked further {quoted(answer.question)}"
     if not answer.is_over:
-        return f"{asked}: {'at work on it' if is_live else 'cut off'}"
+        return f"{asked}: {'not answered yet' if is_live else 'cut off'}"
     told = [answer.word, answer.why]
     if answer.items:
-        last = answer.first_item + answer.items - 1
-        numbers = f"{answer.first_item} to {last}" if answer.items > 1 else f"{last}"
-        told.append(f"{answer.brought} (item {numbers})")
+        agent = answer.id.partition("/")[0]
+        ends = {answer.first_item: "", answer.first_item + answer.items - 1: ""}
+        named = " to ".join(f"[{agent}#{number_}]" for number_ in ends)
+        told.append(f"{answer.brought}, {named}")
     return f"{asked}: {'; '.join(each for each in told if each)}"

@@ -286,6 +286,8 @@ def describe(event: Event) -> str:
         fields = event.data.items()
         return ", ".join(f"{key}={one_line(value)}" for key, value in fields)
     text = sentence(event.data)
+    if event.kind == "control.received" and event.data.get("by") == event.agent:
+        return text.removeprefix(f"{event.agent} ")
     child = one_line(event.data.get("id"))
     is_told_of_another = event.kind == "subagent.ended" and child != event.agent
     return f"{child} {text}" if is_told_of_another else text
