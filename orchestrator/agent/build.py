@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.agent.budget import Budget
 from orchestrator.agent.caller import Caller
+from orchestrator.agent.head_start import HeadStart
 from orchestrator.agent.loop import NO_HOOKS, Agent, Hooks, Words
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
@@ -39,6 +40,7 @@ class Services:
         count: estimated tokens of a text.
         words: the program's prompts.
         base_tools: tools that need no port of an agent, the user's own included.
+        head_start: lets the first of alike requests go ahead.
     """
 
     log: EventLog
@@ -54,6 +56,7 @@ class Services:
     base_tools: tuple[Tool[Any], ...]
     read_tokens: int
     clip_tokens: int
+    head_start: HeadStart = field(default_factory=HeadStart)
 
 
 def new_state(services: Services, spec: AgentSpec) -> AgentState:
@@ -73,6 +76,7 @@ def build_agent(
     workspace: Workspace,
     state: AgentState | None = None,
     hooks: Hooks = NO_HOOKS,
+    budget: Budget | None = None,
 ) -> Agent:
     """Return the agent that `spec` describes, ready to run.
 
@@ -83,13 +87,16 @@ def build_agent(
         workspace: what it may see.
         state: where an earlier process left it; None for a fresh start.
         hooks: what its role adds to the loop.
+        budget: what its calls are paid from, within its own limits; None: the run's.
     """
     if state is None:
         services.log.append(spec.started(), agent=spec.id)
         state = new_state(services, spec)
     limits = spec.limits
-    budget = Budget(limits.usd, limits.tokens, services.budget, spent=state.spent)
-    if state.reached is not None and budget.is_raised(state.reached, limits):
+    own = Budget(
+        limits.usd, limits.tokens, budget or services.budget, spent=state.spent
+    )
+    if state.reached is not None and own.is_raised(state.reached, limits):
         state.go_on(spec.hand_in)
     for edit in state.edits:
         services.log.append(edit, agent=spec.id)
@@ -98,9 +105,10 @@ def build_agent(
         spec=spec,
         model=services.open_model(spec.model),
         price=services.price_of(spec.model),
-        budget=budget,
+        budget=own,
         head=head_of(services, spec),
         log=services.log,
+        head_start=services.head_start,
     )
     executor = Executor(registry, services.log, services.clip, services.clock)
     transcript = state.transcript

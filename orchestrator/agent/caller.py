@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from orchestrator.agent.budget import NOTHING, Amount, Budget, Reservation
+from orchestrator.agent.head_start import (
+    FOLLOWS,
+    Ahead,
+    HeadStart,
+    cacheable_tokens,
+    caches_prompts,
+)
 from orchestrator.agent.pulse import Pulse
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
@@ -33,6 +40,7 @@ class Caller:
 
     Attributes:
         price: of the model, or None where it is unknown: then only tokens count.
+        head_start: lets the first of alike requests of a run go ahead.
     """
 
     spec: AgentSpec
@@ -41,6 +49,7 @@ class Caller:
     budget: Budget
     head: Head
     log: EventLog
+    head_start: HeadStart = field(default_factory=HeadStart)
 
     async def ask(
         self, state: AgentState, *, last: bool = False, pulse: Pulse | None = None
@@ -58,6 +67,28 @@ class Caller:
         """
         state.flush()
         pulse = pulse or Pulse()
+        with await self._turn(state, pulse, last=last) as turn:
+            reply = await self._ask(state, pulse, last=last)
+            turn.begun()
+        return reply
+
+    async def _turn(self, state: AgentState, pulse: Pulse, *, last: bool) -> Ahead:
+        """Wait until the first request of an agent may leave; nothing is set aside."""
+        is_first = state.previous_end is None
+        if last or not is_first or not self._is_cached:
+            return FOLLOWS
+        with pulse.waiting_for_others():
+            turn = await self.head_start.wait(self.head.data)
+        pulse.on_first = turn.begun
+        return turn
+
+    @property
+    def _is_cached(self) -> bool:
+        """Return whether the service keeps the head of these requests for others."""
+        is_long = self.head.tokens >= cacheable_tokens(self.spec.model)
+        return is_long and caches_prompts(self.model)
+
+    async def _ask(self, state: AgentState, pulse: Pulse, *, last: bool) -> Reply:
         reserved, output = await self._reserve(state, pulse, last=last)
         used = NOTHING
         try:
@@ -70,6 +101,7 @@ class Caller:
             state.turns += 1
             self._intend(state, view, output, reserved)
             await self.log.sync()
+            self.head_start.sent(self.head.data)
             used = reserved.amount  # unknown usage is booked as reserved
             state.previous_end = len(state.transcript) - 1
             reply = await self._complete(state, view, output, reserved, pulse)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import anyio
@@ -21,11 +21,13 @@ class Pulse:
 
     Attributes:
         stall_s: longest time without progress, in seconds; infinite without a limit.
+        on_first: called at the first piece of an answer.
     """
 
     def __init__(self, stall_s: float | None = None) -> None:
         """Watch a call for `stall_s` seconds without progress; None: never end it."""
         self.stall_s = float("inf") if stall_s is None else stall_s
+        self.on_first: Callable[[], None] | None = None
         self._step_s = self.stall_s / STEPS
         self._scope = anyio.CancelScope()
         self._moved = self._newest = anyio.current_time()
@@ -54,6 +56,9 @@ class Pulse:
 
     def beat(self) -> None:
         """Take note of progress. Cheap: it is called for each piece of an answer."""
+        if self.on_first is not None:
+            self.on_first()
+            self.on_first = None
         now = self._newest = anyio.current_time()
         # After a wait that was told, `_moved` lies ahead.
         if not 0 <= now - self._moved < self._step_s:

@@ -70,6 +70,8 @@ class AnthropicModel:
     connections. It never retries.
     """
 
+    caches_prompts: Final = True
+
     def __init__(
         self,
         client: AsyncAnthropic | None = None,

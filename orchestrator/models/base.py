@@ -126,7 +126,12 @@ OnRetry = Callable[[Retry], None]
 
 
 class Model(Protocol):
-    """Answers a request with one reply. Safe to call from many tasks at once."""
+    """Answers a request with one reply. Safe to call from many tasks at once.
+
+    A model may have an attribute `caches_prompts`; where it is true, requests that
+    start alike are cheaper once the answer to the first of them has begun, so that in
+    a fan-out one of them goes ahead.
+    """
 
     async def complete(self, request: ModelRequest, *, on_retry: OnRetry) -> Reply:
         """Return the whole reply to `request`.

@@ -25,6 +25,9 @@ class Retrying:
     A try is repeated only for errors that may pass. Tries end after `attempts`, or
     when the next one would begin later than `outage_s` after the first failure; then
     the newest error is raised as it is.
+
+    Attributes:
+        caches_prompts: as the model it wraps.
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class Retrying:
         self._model, self._clock = model, clock
         self._outage_s, self._attempts = outage_s, attempts
         self._rng = rng or random.SystemRandom()
+        self.caches_prompts = bool(getattr(model, "caches_prompts", False))
 
     async def complete(self, request: ModelRequest, *, on_retry: OnRetry) -> Reply:
         """Return the reply of the first try that gives one.

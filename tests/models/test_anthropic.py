@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -311,6 +312,22 @@ async def test_pings_do_not_break_a_silence() -> None:
     error = await failure(raw(*begun, ending="ping"), call_s=9, silence_s=0.1)
 
     assert error.detail == "silence_s"
+
+
+async def test_progress_is_told_for_what_says_something_and_not_for_pings() -> None:
+    told: list[None] = []
+    begun = events_of(message(text("x")))[:2]
+    request = replace(
+        request_for(call_s=0.15, silence_s=9), on_progress=lambda: told.append(None)
+    )
+
+    async with served(raw(*begun, ending="ping"), raw(ending="ping")) as (model, _):
+        for _ in range(2):
+            with pytest.raises(ModelError):
+                await model.complete(request, on_retry=lambda _retry: None)
+
+    # Both events may come in one piece; of the second answer nothing comes.
+    assert 1 <= len(told) <= 2
 
 
 @pytest.mark.parametrize(
