@@ -13,11 +13,13 @@ from typing import Any, Protocol
 
 import anyio
 
+from orchestrator.agent.barring import barred_calls
 from orchestrator.agent.caller import Caller
 from orchestrator.agent.pulse import Pulse
 from orchestrator.agent.spec import AgentSpec, Outcome
 from orchestrator.agent.state import AgentState
 from orchestrator.agent.stops import MAX_HAND_INS, Say, Verdict, judge, usable
+from orchestrator.agent.team import NO_TEAM, Team
 from orchestrator.clock import Clock
 from orchestrator.errors import LimitReached, ModelError
 from orchestrator.events import AgentEnded, LimitReachedEvent, TextAdded
@@ -29,14 +31,8 @@ from orchestrator.tools.base import ToolContext
 from orchestrator.tools.calls import Answered, Barred, CallResult, CallSpec, Prior
 from orchestrator.tools.executor import Executor
 
-__all__ = ["NO_HOOKS", "Agent", "Hooks", "Words", "barred_calls", "output_ceiling"]
+__all__ = ["NO_HOOKS", "Agent", "Hooks", "Words", "output_ceiling"]
 
-CUT = (
-    "This call was cut by the output limit before it was complete, so it was not run. "
-    "The limit is now higher. Send the whole call again, or do the work in smaller "
-    "parts."
-)
-BROKEN = "The input of this call is not a JSON object, so it was not run: {text}"
 ONLY_HAND_IN = "Not run: a limit is reached. Only `{tool}` is answered now."
 LAST_CALL_S = 120.0
 LAST_CALL_SHARE = 0.2
@@ -58,13 +54,13 @@ class Hooks:
 
     Attributes:
         after_turn: texts to add after the results of a step (reminders).
-        expects: tokens that the results of calls may add while others spend.
         on_last_call: called before the last call: what it hands in is taken as it is.
+        team: its subagents.
     """
 
     after_turn: Callable[[list[CallResult]], list[str]] = lambda _results: []
-    expects: Callable[[list[Block]], int] = lambda _calls: 0
     on_last_call: Callable[[], None] = lambda: None
+    team: Team = NO_TEAM
 
 
 NO_HOOKS = Hooks()
@@ -134,25 +130,29 @@ class Agent:
         turns = self.spec.limits.turns
         if turns is not None and self.state.turns >= turns - 1:
             raise LimitReached("turns", turns, turns)
-        minutes = self.spec.limits.minutes
-        if minutes is not None and self._seconds_left(minutes) <= 0:
-            raise self._out_of_time(minutes)
+        if self._left_s <= 0:
+            raise self._out_of_time()
 
     async def _ask(self) -> Reply:
         """Make one model call, within what is left of the time, while it gets on."""
-        minutes, pulse = self.spec.limits.minutes, Pulse(self.spec.stall_s)
-        left_s = None if minutes is None else self._seconds_left(minutes)
-        with anyio.move_on_after(left_s), pulse.watching():
+        pulse = Pulse(self.spec.stall_s)
+        with anyio.move_on_after(self._left_s), pulse.watching():
             return await self.caller.ask(self.state, pulse=pulse)
-        if pulse.has_stopped or minutes is None:
+        if pulse.has_stopped:
             raise LimitReached("stall_s", pulse.idle_s, pulse.stall_s)
-        raise self._out_of_time(minutes)
+        raise self._out_of_time()
 
-    def _seconds_left(self, minutes: float) -> float:
+    @property
+    def _left_s(self) -> float:
+        """Return the seconds left before the last call; infinite without a limit."""
+        minutes = self.spec.limits.minutes
+        if minutes is None:
+            return float("inf")
         return minutes * 60 - self._last_call_s - self.state.seconds
 
-    def _out_of_time(self, minutes: float) -> LimitReached:
-        return LimitReached("minutes", self.state.seconds / 60, minutes)
+    def _out_of_time(self) -> LimitReached:
+        allowed = self.spec.limits.minutes or 0
+        return LimitReached("minutes", self.state.seconds / 60, allowed)
 
     @property
     def _last_call_s(self) -> float:
@@ -169,6 +169,7 @@ class Agent:
         reply = usable(reply, state.transcript.call_ids)
         verdict, state.streaks = judge(reply, state.streaks)
         self.caller.answered(state, reply, kept=verdict.keep)
+        self._hold_back([])
         if verdict.more_output:
             state.raise_output(output_ceiling(self.spec))
         if verdict.end:
@@ -177,7 +178,8 @@ class Agent:
         if verdict.run:
             calls = tool_calls(reply.content)
             results = await self._run_calls(calls, barred_calls(reply))
-        return self._after_step(results, verdict.say)
+        state.due = verdict.say
+        return await self._after_step(results)
 
     def _finish(self, verdict: Verdict) -> Outcome:
         """End as the newest reply demands."""
@@ -194,7 +196,9 @@ class Agent:
             for call in calls
         ]
         self._hold_back([call for call in calls if not _is_answered(call, prior)])
-        known, limit = dict(prior), self._time_for_calls()
+        known, limit = dict(prior), anyio.CancelScope()
+        if self.state.reached is None:  # else these belong to the last call
+            limit.deadline = anyio.current_time() + self._left_s
 
         def keep(result: CallResult) -> None:
             known[result.call] = Answered(result)
@@ -205,48 +209,58 @@ class Agent:
             )
             is_over = anyio.current_time() >= limit.deadline
             if is_over and not any(each.ends for each in results):
-                raise self._out_of_time(self.spec.limits.minutes or 0)
+                raise self._out_of_time()
         except LimitReached:
             self.state.prior = known  # all that the last call needs to know
             raise
         return results
 
-    def _time_for_calls(self) -> anyio.CancelScope:
-        """Return a scope for calls; it ends when only the last call is left."""
-        minutes, scope = self.spec.limits.minutes, anyio.CancelScope()
-        if minutes is not None and self.state.reached is None:
-            scope.deadline = anyio.current_time() + self._seconds_left(minutes)
-        return scope
-
     def _hold_back(self, calls: list[Block]) -> None:
         """Keep enough for a last call, with what `calls` will add to it."""
-        expected = self.hooks.expects(calls) if calls else 0
-        self.caller.hold(self.state, expected_tokens=expected)
+        self.caller.hold(self.state, expected_tokens=self.hooks.team.expects(calls))
 
-    def _after_step(
-        self, results: list[CallResult], say: Say, *, is_told: bool = False
-    ) -> Outcome | None:
+    async def _after_step(self, results: list[CallResult]) -> Outcome | None:
         """Put results and the program's words into the next message, or end.
+
+        Words of this step that are in the log already are not said again.
 
         Args:
             results: of the step, in order of its calls.
-            say: what the reply calls for.
-            is_told: the words of this step are in the log and wait already.
         """
+        state = self.state
         hand_ins = [each for each in results if each.name == self.spec.hand_in]
         accepted = next((each for each in hand_ins if each.ends), None)
         if accepted is not None:
-            self.state.add(results, [])
+            state.add(results, [])
             return self._end("submitted", value=accepted.value)
-        failed = self.state.streaks.hand_ins + bool(hand_ins)
-        self.state.streaks = replace(self.state.streaks, hand_ins=failed)
+        failed = state.streaks.hand_ins + bool(hand_ins)
+        state.streaks = replace(state.streaks, hand_ins=failed)
         if hand_ins and failed >= MAX_HAND_INS:
             text, reason = self._last_hand_in(), f"{failed} hand-ins were sent back"
-            self.state.add(results, [])
+            state.add(results, [])
             return self._end("unvalidated", text=text, reason=reason)
-        texts = [] if is_told else self._words_after(results, say)
-        self._say(results, texts, "nudge" if say else "reminder")
+        is_told = state.is_told and not state.due
+        state.add(results, [])
+        if state.due == "nudge_finish" and self.hooks.team.is_out():
+            await self._wait_for_team()
+        await self._say_late()
+        if not is_told:
+            self._say(self._words_after(results, state.due))
+        state.due = ""
         return None
+
+    async def _wait_for_team(self) -> None:
+        """Wait for the subagents that are at work, within what is left of the time."""
+        with anyio.move_on_after(self._left_s):
+            await self.hooks.team.wait()
+
+    async def _say_late(self) -> None:
+        """Deliver the findings that have come in meanwhile."""
+        late = await self.hooks.team.late()
+        if late is not None:
+            added = TextAdded("findings", late.text, list(late.delivers))
+            self.log.append(added, agent=self.spec.id)
+            self.state.add_late(late.text, late.delivers)
 
     def _words_after(self, results: list[CallResult], say: Say) -> list[str]:
         texts = self.hooks.after_turn(results)
@@ -255,10 +269,11 @@ class Agent:
             texts = [*texts, self.words(say, **values)]
         return texts
 
-    def _say(self, results: list[CallResult], texts: list[str], reason: str) -> None:
+    def _say(self, texts: list[str], reason: str = "") -> None:
+        reason = reason or ("nudge" if self.state.due else "reminder")
         for text in texts:
             self.log.append(TextAdded(reason, text), agent=self.spec.id)
-        self.state.add(results, texts)
+        self.state.add([], texts)
 
     def _last_hand_in(self) -> str:
         """Return the input of the newest hand-in as text: useful, though not valid."""
@@ -284,6 +299,8 @@ class Agent:
             event = LimitReachedEvent(reached.limit, reached.used, reached.allowed)
             self.log.append(event, agent=self.spec.id)
         self.hooks.on_last_call()
+        if not state.last_told:
+            await self.hooks.team.settle(self._left_s)
         if not state.last_answered and (failure := await self._ask_last(why)):
             reason = f"{why}; the last call failed: {failure}"
             return self._end("limit", reason=reason, limit=reached.limit)
@@ -307,8 +324,9 @@ class Agent:
             self._bar_open()
             state.add(await self._answer_open(), [])
         if not state.last_told:
+            await self._say_late()
             text = self.words("last_call", limit=why, tool=self.spec.hand_in)
-            self._say([], [text], "limit")
+            self._say([text], "limit")
             state.last_told = True
         try:
             with anyio.fail_after(self._last_call_s):
@@ -333,12 +351,9 @@ class Agent:
             raise state.reached
         if state.ending is not None:
             return self._finish(state.ending)
-        has_calls = bool(state.transcript.open_calls)
-        if not has_calls and not state.due:
+        if not state.transcript.open_calls and not state.due:
             return None
-        results = await self._answer_open()
-        is_told = bool(state.pending_texts) and not state.due
-        return self._after_step(results, state.due, is_told=is_told)
+        return await self._after_step(await self._answer_open())
 
     async def _answer_open(self) -> list[CallResult]:
         """Return the results of all open calls, with those the log holds."""
@@ -368,15 +383,6 @@ def output_ceiling(spec: AgentSpec) -> int:
     """Return how far the bound of a reply may be raised, in tokens."""
     ceiling = min(MAX_OUTPUT_TOKENS, max_output_tokens(spec.model))
     return max(ceiling, spec.max_output_tokens)
-
-
-def barred_calls(reply: Reply) -> dict[str, Barred]:
-    """Return what is known of the calls of a reply: some came to pieces."""
-    barred = {
-        call: Barred(BROKEN.format(text=text[:200]))
-        for call, text in reply.broken_calls.items()
-    }
-    return {**barred, **dict.fromkeys(reply.cut_calls, Barred(CUT))}
 
 
 def _is_answered(call: Block, prior: Mapping[str, Prior]) -> bool:

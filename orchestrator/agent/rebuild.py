@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from orchestrator.agent.budget import NOTHING, Amount
 from orchestrator.agent.build import Services, head_of, new_state
 from orchestrator.agent.damage import RequestProof, is_at_work
 from orchestrator.agent.replay import Remake, Replay, no_remake
@@ -20,6 +21,7 @@ from orchestrator.events import (
     ModelRequested,
     ReportSubmitted,
     RunReopened,
+    SubagentAsked,
     ToolEnded,
     parse,
 )
@@ -45,13 +47,15 @@ class AgentRecords:
         seconds: it was at work.
         lost: records of the log that are. What is rebuilt is proved against the log
             then, and thinking that is bound to what is lost is taken out.
-        remake: id of a call whose result is lost → that result made again, or "".
+        remake: id of a call whose result is lost → that result made again.
+        below: what subagents of its own, and theirs, used.
     """
 
     events: Sequence[Event]
     seconds: float = 0.0
     lost: int = 0
     remake: Remake = no_remake
+    below: Amount = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +142,8 @@ def rebuild_headless(
 def _rebuilt(services: Services, spec: AgentSpec, records: AgentRecords) -> Rebuilt:
     events = records.events
     state = new_state(services, spec)
-    state.spent, state.carried_s = spent_in(events), records.seconds
+    state.spent = spent_in(_since_asked(events)) + records.below
+    state.carried_s = records.seconds
     replay = Replay.of(spec, state, events)
     if records.lost:
         replay.remake = records.remake
@@ -149,9 +154,17 @@ def _rebuilt(services: Services, spec: AgentSpec, records: AgentRecords) -> Rebu
     for event in events:
         replay.apply(event)
     replay.close()
-    life = (AgentEnded.KIND, ModelRequested.KIND)
+    life = (AgentEnded.KIND, ModelRequested.KIND, SubagentAsked.KIND)
     is_over = [e.kind for e in events if e.kind in life][-1:] == [AgentEnded.KIND]
     return Rebuilt(spec, state, is_over)
+
+
+def _since_asked(events: Sequence[Event]) -> Sequence[Event]:
+    """Return the events since the newest further question: it has limits of its own."""
+    for place in range(len(events) - 1, -1, -1):
+        if events[place].kind == SubagentAsked.KIND:
+            return events[place:]
+    return events
 
 
 def _returned(events: Sequence[Event]) -> list[dict[str, Any]]:
@@ -167,6 +180,6 @@ def _returned(events: Sequence[Event]) -> list[dict[str, Any]]:
         elif event.kind == ToolEnded.KIND and event.data["name"] in TERMINAL:
             returned += [newest] if newest else []
             newest = None
-        elif event.kind == RunReopened.KIND:
+        elif event.kind in (RunReopened.KIND, SubagentAsked.KIND):
             returned, newest = [], None
     return returned

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+from orchestrator.agent.barring import barred_calls
 from orchestrator.agent.damage import RequestProof
-from orchestrator.agent.loop import barred_calls, output_ceiling
+from orchestrator.agent.loop import output_ceiling
 from orchestrator.agent.notes import NOTED
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
@@ -22,6 +23,7 @@ from orchestrator.events import (
     NotesUpdated,
     ResultReplaced,
     RunReopened,
+    SubagentAsked,
     TextAdded,
     ThinkingDropped,
     ToolEnded,
@@ -35,14 +37,23 @@ from orchestrator.tools.calls import Answered, Barred, CallResult, Known, OnReco
 from orchestrator.tools.grace import UNKNOWN
 from orchestrator.tools.notes import UpdateNotes
 
-__all__ = ["Remake", "Replay", "no_remake"]
-
-Remake = Callable[[str], str]
+__all__ = ["Remade", "Remake", "Replay", "no_remake"]
 
 
-def no_remake(_call: str) -> str:
+@dataclass(frozen=True, slots=True)
+class Remade:
+    """A lost result made again, or "", and the deliveries of subagents in it."""
+
+    text: str = ""
+    delivers: tuple[str, ...] = ()
+
+
+Remake = Callable[[str], Remade]
+
+
+def no_remake(_call: str) -> Remade:
     """Make no lost result again."""
-    return ""
+    return Remade()
 
 
 @dataclass(slots=True)
@@ -53,7 +64,7 @@ class Replay:
         spec: what the agent started with.
         state: of the fresh agent; it is brought along.
         replaced: what earlier processes sent in place of lost results, by call.
-        remake: id of a call whose result is lost → that result made again, or "".
+        remake: id of a call whose result is lost → that result made again.
         proof: whether the conversation is what was sent; None: the log is whole.
         may_have_begun: tools whose calls may have begun, though the log has no word
             of it.
@@ -189,6 +200,9 @@ class Replay:
 
     def _tool_ended(self, event: Event) -> None:
         ended, prior = parse(event, ToolEnded), self.state.prior
+        self.state.delivered.update(ended.delivers)
+        if ended.name == "delegate" and "delivers" not in event.data:
+            self.state.delivered.add(ended.call)  # older logs: all that it sent
         # The first outcome counts; an accepted hand-in may have been answered anew.
         if not isinstance(prior.get(ended.call), Answered):
             form = OnRecord if ended.ends else Answered
@@ -206,6 +220,9 @@ class Replay:
 
     def _text_added(self, event: Event) -> None:
         state = self.state
+        if event.data["reason"] == "findings":
+            state.add_late(event.data["text"], event.data.get("delivers") or ())
+            return
         state.pending_texts.append(event.data["text"])
         state.due = ""
         if event.data["reason"] == "limit":
@@ -222,6 +239,11 @@ class Replay:
         self._end_step()
         self.state.reopen()
         self.state.pending_texts.append(event.data["text"])
+
+    def _asked(self, event: Event) -> None:
+        """Take the last hand-in as answered: there is a further question."""
+        self._end_step()
+        self.state.ask(event.data["text"])
 
     def _end_step(self) -> None:
         """Put the results of the last step into the message that was sent."""
@@ -243,8 +265,11 @@ class Replay:
         known = self.replaced.get(call)
         if known is None:
             made = self.remake(call)
-            known = ResultReplaced(call, made or LOST, is_error=not made)
+            known = ResultReplaced(
+                call, made.text or LOST, not made.text, list(made.delivers)
+            )
             self.state.edits.append(known)
+        self.state.delivered.update(known.delivers)
         return CallResult(
             call,
             name,
@@ -264,6 +289,7 @@ class Replay:
         ThinkingDropped.KIND: _thinking_dropped,
         LimitReachedEvent.KIND: _limit_reached,
         RunReopened.KIND: _reopened,
+        SubagentAsked.KIND: _asked,
     }
 
 
@@ -275,4 +301,5 @@ def _result(ended: ToolEnded) -> CallResult:
         is_error=ended.is_error,
         ends=ended.ends,
         tokens=ended.tokens,
+        delivers=tuple(ended.delivers),
     )

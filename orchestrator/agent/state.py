@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 
 from orchestrator.agent.budget import NOTHING, Amount
 from orchestrator.agent.stops import Say, Streaks, Verdict
@@ -48,6 +48,9 @@ class AgentState:
         last_told: the model was told of it.
         last_answered: the last call was answered.
         edits: of what a damaged log says was sent; they are not in the log yet.
+        delivered: deliveries of its subagents that are in the conversation.
+        late: how many of the texts that wait are findings.
+        asked_at: turns made when it was asked a further question.
     """
 
     transcript: Transcript
@@ -69,6 +72,9 @@ class AgentState:
     edits: list[ResultReplaced | ThinkingDropped] = field(default_factory=list)
     pending_results: list[CallResult] = field(default_factory=list)
     pending_texts: list[str] = field(default_factory=list)
+    delivered: set[str] = field(default_factory=set)
+    late: int = 0
+    asked_at: int = 0
     began: float = 0.0
 
     def __post_init__(self) -> None:
@@ -103,6 +109,28 @@ class AgentState:
         """Put results and texts into the next user message."""
         self.pending_results += results
         self.pending_texts += texts
+        for each in results:
+            self.delivered.update(each.delivers)
+
+    def add_late(self, text: str, delivers: Collection[str]) -> None:
+        """Put findings that came in meanwhile into the next user message.
+
+        Args:
+            text: one block.
+            delivers: the deliveries in it.
+        """
+        self.pending_texts.append(text)
+        self.delivered.update(delivers)
+        self.late += 1
+        if self.due == "nudge_finish":  # they are said in its place
+            self.due = ""
+            waited = max(self.streaks.unfinished - 1, 0)
+            self.streaks = replace(self.streaks, unfinished=waited)
+
+    @property
+    def is_told(self) -> bool:
+        """Return whether words of the program wait already, findings aside."""
+        return len(self.pending_texts) > self.late
 
     def flush(self) -> None:
         """Append the waiting user message, if there is one."""
@@ -118,7 +146,7 @@ class AgentState:
         self._compose("results", results)
         self._compose("text", texts)
         self.transcript.append("user", blocks, tokens=results + texts)
-        self.pending_results, self.pending_texts = [], []
+        self.pending_results, self.pending_texts, self.late = [], [], 0
 
     def take_reply(self, content: Sequence[Block], usage: Usage) -> None:
         """Append the assistant's message and take over the reported size."""
@@ -138,6 +166,12 @@ class AgentState:
         self.raise_limit()
         self.ending, self.due = None, ""
         self.prior, self.streaks = {}, Streaks()
+
+    def ask(self, text: str) -> None:
+        """Put a further question to it, after it had ended."""
+        self.reopen()
+        self.asked_at = self.turns
+        self.pending_texts.append(text)
 
     def raise_limit(self) -> None:
         """Forget the limit that was reached: there is more than a last call."""

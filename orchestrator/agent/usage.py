@@ -15,6 +15,7 @@ from orchestrator.events import (
     ModelRequested,
     ModelRetried,
     RunResumed,
+    SubagentAsked,
     SubagentEnded,
     WorkTime,
 )
@@ -112,13 +113,13 @@ class Worked:
             # Also those that had ended: an agent may be given more to do.
             for who in self.began:
                 self._open(who)
-        elif event.kind == AgentStarted.KIND:
+        elif event.kind in (AgentStarted.KIND, SubagentAsked.KIND):
             self._open(event.agent)
         elif event.kind == AgentEnded.KIND:
             self._close(event.agent)
         elif event.kind == SubagentEnded.KIND:
             self._close(event.data["id"])
-            del self.began[event.data["id"]]
+            self.began.pop(event.data["id"])
 
     def of(self, agent: str = RUN) -> float:
         """Return the seconds of one agent, or of the run."""

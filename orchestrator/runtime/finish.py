@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import jsonschema
 
+from orchestrator.agent.loop import Words
+from orchestrator.agent.rebuild import NOT_BEGUN, AgentPast
 from orchestrator.events import ReportSubmitted
 from orchestrator.ids import LEAD
 from orchestrator.runtime.citations import (
@@ -55,8 +57,9 @@ class Finisher:
         deliverable: Deliverable,
         places: Callable[[], KnownPlaces],
         *,
-        returned: int = 0,
-        is_on_record: bool = False,
+        unfinished: Callable[[], Mapping[str, str]],
+        words: Words,
+        past: AgentPast = NOT_BEGUN,
     ) -> None:
         """Make the port.
 
@@ -64,23 +67,34 @@ class Finisher:
             log: where each hand-in is written down.
             deliverable: what the task asks for.
             places: what may be cited now.
-            returned: how often an earlier process sent the report back.
-            is_on_record: an earlier process took the report in and logged it; it comes
-                once more for its value alone.
+            unfinished: subagents whose findings the lead has not got, id → in words.
+            words: the program's prompts.
+            past: what an earlier process did with the lead: what it sent back counts,
+                and what it took in and logged comes once more for its value alone.
         """
+        warned = [each for each in past.returned if each.get("unfinished")]
         self._log = log
         self._deliverable = deliverable
         self._places = places
-        self._returned = returned
-        self._attempts = returned
-        self._is_on_record = is_on_record
+        self._unfinished = unfinished
+        self._words = words
+        self._returned = len(past.returned) - len(warned)
+        self._attempts = len(past.returned)
+        self._is_warned = bool(warned) or past.is_handed_in
+        self._is_on_record = past.is_handed_in
 
     def take_as_is(self) -> None:
         """Send nothing back any more: the lead has no call left to mend it."""
         self._returned = max(self._returned, MAX_RETURNS)
+        self._is_warned = True
 
     async def finish(self, report: str, result: Any) -> ToolOutput:  # noqa: ANN401 - any JSON
-        """Take in a report, or send it back once with what is wrong."""
+        """Take in a report, or send it back once with what is wrong.
+
+        It is sent back once, too, where findings have not reached the lead.
+        """
+        if not self._is_warned and (out := self._unfinished()):
+            return self._warned(report, result, out)
         check = check_citations(report, self._places())
         wrong_result = self._result_problems(result)
         problems = list(wrong_result)
@@ -111,6 +125,24 @@ class Finisher:
             wrong=check.complaints,
         )
         return ToolOutput("Accepted.", ends=True, value=accepted)
+
+    def _warned(self, report: str, result: Any, out: Mapping[str, str]) -> ToolOutput:  # noqa: ANN401 - any JSON
+        """Send a report back, once, because subagents are out."""
+        self._is_warned = True
+        self._attempts += 1
+        submitted = ReportSubmitted(
+            attempt=self._attempts,
+            accepted=False,
+            citations=0,
+            wrong=[],
+            report=report,
+            result=result,
+            unfinished=list(out),
+        )
+        self._log.append(submitted, agent=LEAD)
+        lines = "\n".join(f"- {line}" for line in out.values())
+        text = self._words("unfinished", agents=lines, tool="finish")
+        return ToolOutput(text, is_error=True)
 
     def _result_problems(self, result: Any) -> list[str]:  # noqa: ANN401 - any JSON
         if self._deliverable.format != "json":

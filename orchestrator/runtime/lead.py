@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
 
 from orchestrator.agent.spec import AgentSpec
-from orchestrator.errors import ToolError
 from orchestrator.ids import LEAD
-from orchestrator.messages import Block, Message, text_block, tool_calls
+from orchestrator.messages import Message, text_block, tool_calls
 from orchestrator.models.fields import request_fields
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.spec.context_files import ContextFile
 from orchestrator.spec.first_messages import lead_first_message
 from orchestrator.spec.limits import AgentLimits
 from orchestrator.spec.profiles import DELEGATION, allowed_tools
-from orchestrator.tools.arguments import parse_arguments
 from orchestrator.tools.calls import CallResult
-from orchestrator.tools.delegate import DelegateArgs
 from orchestrator.tools.registry import Registry
 
-__all__ = ["OwnReads", "expected_tokens", "lead_limits", "lead_spec"]
+__all__ = ["OwnReads", "lead_limits", "lead_spec"]
 
 READS = frozenset({"read_file", "grep", "glob", "list_dir"})
 READS_BEFORE_HINT = 5
-FRAME_TOKENS = 200
-"""What stands around the findings of one subagent."""
 
 
 def lead_spec(
@@ -90,22 +84,6 @@ def can_delegate(prepared: Prepared) -> bool:
     """Return whether the task gives the lead any subagents."""
     limits = prepared.task.limits
     return bool(prepared.profiles.subagents and limits.subagents and limits.depth)
-
-
-def expected_tokens(calls: Sequence[Block]) -> int:
-    """Return how many tokens of findings the `delegate` calls of a step may bring.
-
-    They come while the subagents spend, so that the lead must have kept enough.
-    """
-    total = 0
-    for call in calls:
-        if call["name"] != "delegate":
-            continue
-        with suppress(ToolError):  # briefs that will be refused bring nothing
-            args = parse_arguments("delegate", DelegateArgs, call["input"])
-            sizes = (brief.deliverable.max_tokens for brief in args.briefs)
-            total += sum(size + FRAME_TOKENS for size in sizes)
-    return total
 
 
 class OwnReads:

@@ -10,13 +10,11 @@ from orchestrator.agent.notes import NotesWriter
 from orchestrator.agent.rebuild import AgentPast, rebuild_headless
 from orchestrator.agent.spec import Outcome
 from orchestrator.ids import LEAD
-from orchestrator.models.choose import window_tokens
 from orchestrator.runtime.citations import KnownPlaces
 from orchestrator.runtime.finish import Finisher
-from orchestrator.runtime.lead import OwnReads, expected_tokens, lead_spec
+from orchestrator.runtime.lead import OwnReads, lead_spec
 from orchestrator.runtime.session import Session
 from orchestrator.subagents.dispatch import Dispatcher
-from orchestrator.tools.delegate import Delegate
 from orchestrator.tools.handin import Finish
 from orchestrator.tools.notes import UpdateNotes
 from orchestrator.tools.registry import Registry
@@ -38,13 +36,13 @@ async def run_lead(
         StoreError: the run folder cannot be written.
     """
     agent = _built(session, dispatcher, past)
-    window = window_tokens(agent.spec.model)
-    dispatcher.free_tokens = lambda: window - agent.state.transcript.tokens
+    outcome = Outcome("failed")
     try:
-        await dispatcher.catch_up(agent.state.waiting)
-        return await agent.run()
+        async with dispatcher.directing(agent):
+            outcome = await agent.run()
     finally:
         session.files.keep_transcript(LEAD, agent.state.transcript.messages)
+    return outcome
 
 
 def _built(session: Session, dispatcher: Dispatcher, past: AgentPast) -> Agent:
@@ -55,7 +53,7 @@ def _built(session: Session, dispatcher: Dispatcher, past: AgentPast) -> Agent:
     registry = Registry(
         [
             *services.base_tools,
-            Delegate(dispatcher),
+            *dispatcher.tools,
             UpdateNotes(NotesWriter(LEAD, notes, session.log)),
             Finish(finisher),
         ]
@@ -73,7 +71,7 @@ def _built(session: Session, dispatcher: Dispatcher, past: AgentPast) -> Agent:
         rebuilt = rebuild_headless(services, spec, past.headless)
     if rebuilt:  # what was sent stays as it was; limits may have been raised
         spec = replace(rebuilt.spec, limits=spec.limits)
-    hooks = Hooks(expects=expected_tokens, on_last_call=finisher.take_as_is)
+    hooks = Hooks(on_last_call=finisher.take_as_is, team=dispatcher)
     if "delegate" in spec.allowed:
         hint = OwnReads(
             lambda: services.words("delegate_reminder"),
@@ -95,10 +93,10 @@ def _finisher(session: Session, dispatcher: Dispatcher, past: AgentPast) -> Fini
     """Return the port that takes in the report."""
 
     def places() -> KnownPlaces:
-        seen = session.sightings
+        seen, roster = session.sightings, dispatcher.roster
         return KnownPlaces(
-            findings=dispatcher.roster.findings,
-            unsupported=dispatcher.roster.unsupported,
+            findings=roster.findings_for(LEAD),
+            unsupported=roster.unsupported_for(LEAD),
             own_reads=seen.lines(LEAD),
             lines_of=seen.lines(),
         )
@@ -107,6 +105,7 @@ def _finisher(session: Session, dispatcher: Dispatcher, past: AgentPast) -> Fini
         session.log,
         session.prepared.task.deliverable,
         places,
-        returned=len(past.returned),
-        is_on_record=past.is_handed_in,
+        unfinished=dispatcher.unfinished,
+        words=session.services.words,
+        past=past,
     )

@@ -10,10 +10,18 @@ import anyio.to_thread
 import orjson
 import structlog
 
+from orchestrator.agent.budget import NOTHING, Amount
 from orchestrator.agent.rebuild import AgentPast, AgentRecords, agent_past
 from orchestrator.agent.replay import Remake, no_remake
 from orchestrator.errors import SpecError, StoreError
-from orchestrator.events import Event, RunReopened, RunResumed, RunStarted, parse
+from orchestrator.events import (
+    Event,
+    RunReopened,
+    RunResumed,
+    RunStarted,
+    SubagentAccepted,
+    parse,
+)
 from orchestrator.ids import LEAD
 from orchestrator.runtime.history import History
 from orchestrator.runtime.host import Host
@@ -282,21 +290,38 @@ def _taken_over(
         more: events of the lead since.
     """
     known = len(past.history.damage)
+    below = _used_below(past)
 
     def past_of(agent: str, remake: Remake = no_remake) -> AgentPast:
         own = past.history.events_of(past.folder, agent)
         own += [event for event in more if event.agent == agent]
         seconds = past.history.worked.of(agent)
-        records = AgentRecords(own, seconds, past.history.lost, remake)
+        used = below.get(agent, NOTHING)
+        records = AgentRecords(own, seconds, past.history.lost, remake, used)
         return agent_past(session.services, agent, records)
 
-    highest = past.history.highest
-    roster = Roster.of(past.events, past_of, parent=LEAD, highest=highest)
+    roster = Roster.of(past.events, past_of, highest=past.history.highest)
     dispatcher = Dispatcher(session.crew(), roster=roster)
     lead = past_of(LEAD, dispatcher.remade)
     for each in past.history.damage[known:]:
         logger.warning("log.damaged", lost=each)
     return dispatcher, lead
+
+
+def _used_below(past: Past) -> dict[str, Amount]:
+    """Return subagent → what those that it sent, and theirs, have used."""
+    parents = {
+        event.data["id"]: event.agent
+        for event in past.events
+        if event.kind == SubagentAccepted.KIND
+    }
+    used: dict[str, Amount] = {}
+    for agent, parent in parents.items():
+        amount, above = past.history.spent.of(agent), parent
+        while above in parents:
+            used[above] = used.get(above, NOTHING) + amount
+            above = parents[above]
+    return used
 
 
 def _announce(past: Past, session: Session, salt: bytes) -> list[Event]:

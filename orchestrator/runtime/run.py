@@ -175,7 +175,7 @@ async def _conclude(
     session: Session, dispatcher: Dispatcher, ending: Outcome | Bug | None
 ) -> RunResult:
     """Write report, result and state; return the result of the run."""
-    verdict = judged(session, dispatcher.roster, ending)
+    verdict = await anyio.to_thread.run_sync(judged, session, dispatcher, ending)
     bug = ending.trace if isinstance(ending, Bug) else ""
     folder, log = session.folder, session.log
     if verdict.report:

@@ -9,6 +9,8 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
+import anyio
+
 from orchestrator.agent.budget import Budget
 from orchestrator.agent.build import Services
 from orchestrator.agent.files import AgentFiles
@@ -78,6 +80,9 @@ class Session:
             sightings=self.sightings,
             notes_of=self.progress.notes_of,
             minutes_left=self.minutes_left,
+            spent_by=self.progress.spent_by,
+            room=anyio.CapacityLimiter(self.prepared.task.limits.concurrency),
+            door=anyio.Lock(),
             extra_tools=tuple(tool.name for tool in self.host.tools),
         )
 

@@ -15,11 +15,14 @@ from orchestrator.runtime.finish import Report
 from orchestrator.runtime.report import mechanical_report, with_checks
 from orchestrator.runtime.result import State
 from orchestrator.runtime.session import Session
+from orchestrator.subagents.dispatch import Dispatcher
 from orchestrator.subagents.roster import Roster
+from orchestrator.subagents.staleness import stale, stale_note
 
 __all__ = ["Bug", "Verdict", "judged"]
 
 MAX_BUG_CHARS = 300
+MAX_STALE = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +62,17 @@ class Verdict:
     result: object = None
 
 
-def judged(session: Session, roster: Roster, outcome: Outcome | Bug | None) -> Verdict:
-    """Return how the run ended.
+def judged(
+    session: Session, dispatcher: Dispatcher, outcome: Outcome | Bug | None
+) -> Verdict:
+    """Return how the run ended; it reads the files that findings are from.
 
     Args:
         session: the live run.
-        roster: its subagents.
+        dispatcher: its subagents.
         outcome: of the lead; None if it was stopped.
     """
+    roster = dispatcher.roster
     if isinstance(outcome, Bug):
         return Verdict("failed", f"a fault of the program: {outcome.what}")
     if outcome is None:
@@ -75,24 +81,42 @@ def judged(session: Session, roster: Roster, outcome: Outcome | Bug | None) -> V
             f"stopped; `orchestrate resume {session.folder.handle}` goes on",
         )
     has_explored = bool(session.sightings.of(LEAD))
-    missing = roster.missing(has_explored=has_explored)
+    missing = roster.missing(LEAD, has_explored=has_explored)
     if outcome.kind == "submitted" and isinstance(outcome.value, Report):
         report = outcome.value
-        missing = [*report.missing, *missing]
+        missing = [*report.missing, *missing, *dispatcher.unread()]
         if outcome.limit:
             missing.insert(0, f"the lead was stopped by a limit: {outcome.reason}")
-        text = with_checks(report.text, missing, roster.remarks())
+        remarks = [*roster.remarks(), *stale_remarks(session, roster)]
+        text = with_checks(report.text, missing, remarks)
         state: State = "partial" if missing else "done"
         reason = missing[0] if missing else ""
         return Verdict(state, reason, missing, text, report.result)
     return _without_report(session, roster, outcome, missing)
 
 
+def stale_remarks(session: Session, roster: Roster) -> list[str]:
+    """Return what has become of the files that findings are from, a line each."""
+    lines: list[str] = []
+    for agent, sources in roster.sources_for(LEAD).items():
+        place = roster.get(agent)
+        files = stale(session.workspace, sources)
+        if files and place and place.findings:
+            lines.append(_sentence(stale_note(place.findings, files, agent=agent)))
+    more = len(lines) - MAX_STALE
+    rest = [f"The files of {more} more subagents have changed."] if more > 0 else []
+    return lines[:MAX_STALE] + rest
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 def _without_report(
     session: Session, roster: Roster, outcome: Outcome, missing: list[str]
 ) -> Verdict:
     """Return the verdict where the lead handed in nothing."""
-    found, words = roster.findings, clean_text(_words(outcome.text))
+    found, words = roster.findings_for(LEAD), clean_text(_words(outcome.text))
     if session.earlier_report:
         why = f"what was missing is missing still: {outcome.reason}"
         return Verdict(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -26,6 +27,7 @@ __all__ = [
     "Span",
     "loaded",
     "read_events",
+    "read_events_of",
     "read_lines",
     "read_spans",
 ]
@@ -195,6 +197,37 @@ def read_events(path: Path, artifacts: Artifacts | None = None) -> Iterator[Even
                 yield loaded(event, artifacts) if artifacts else event
             except StoreError as error:
                 yield _damaged(line.number, str(error), event)
+
+
+def read_events_of(path: Path, agent: str, artifacts: Artifacts) -> Iterator[Event]:
+    """Yield the events of one agent, oldest first; the run may be live.
+
+    Lines of others are not parsed. What is damaged is passed over.
+
+    Args:
+        path: the log.
+        agent: its id.
+        artifacts: where large fields lie.
+
+    Raises:
+        StoreError: the file cannot be opened or read.
+    """
+    mark = b'"agent":%b,' % orjson.dumps(agent)
+    seen = 0
+    try:
+        with path.open("rb") as file:
+            for data in file:
+                if mark not in data:
+                    continue
+                line = Line(0, 0, data, records_of(data).events, "")
+                if line.events:
+                    line, seen = _in_order(line, seen, math.inf)
+                for event in line.events:
+                    if event.agent == agent:
+                        with suppress(StoreError):
+                            yield loaded(event, artifacts)
+    except OSError as error:
+        raise store_error("read the log", path, error) from error
 
 
 def loaded(event: Event, artifacts: Artifacts) -> Event:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import anyio.to_thread
 
 from orchestrator.agent.build import Services
+from orchestrator.agent.rebuild import NOT_BEGUN, AgentPast
 from orchestrator.errors import StoreError
 from orchestrator.events import FindingsSubmitted
 from orchestrator.findings import Findings
@@ -54,10 +55,8 @@ class Collector:
         sightings: Sightings,
         *,
         max_tokens: int,
-        returned: Sequence[Findings] = (),
-        is_on_record: bool = False,
-        unfinished: Callable[[], Sequence[str]] = tuple,
-        is_warned: bool = False,
+        past: AgentPast = NOT_BEGUN,
+        unfinished: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         """Make the port.
 
@@ -66,22 +65,25 @@ class Collector:
             services: what all agents share.
             sightings: which files it saw.
             max_tokens: what its brief allows the findings.
-            returned: what an earlier process sent back, oldest first.
-            is_on_record: an earlier process took the findings in and logged it; they
-                come once more for their value alone.
-            unfinished: names its own subagents whose findings it has not got.
-            is_warned: it was told of those, and that handing in ends them.
+            past: what an earlier process did: what it sent back counts, and what it
+                took in and logged comes once more for its value alone.
+            unfinished: its own subagents whose findings it has not got, id → in
+                words; it is told of them once, and that handing in ends them.
         """
         self.knows_ref: Callable[[str], bool] = lambda _ref: False
         self._agent = agent
         self._services = services
         self._sightings = sightings
         self._max_tokens = max_tokens
-        self._returned = list(returned)
+        self._returned = [
+            Findings.model_validate(each["findings"], extra="ignore")
+            for each in past.returned
+            if not each.get("unfinished")
+        ]
         self._is_last = False
-        self._is_on_record = is_on_record
+        self._is_on_record = past.is_handed_in
         self._unfinished = unfinished
-        self._is_warned = is_warned
+        self._is_warned = len(self._returned) < len(past.returned)
 
     def take_as_is(self) -> None:
         """Send nothing back any more: the subagent has no call left to mend it."""
@@ -117,12 +119,11 @@ class Collector:
             return ToolOutput(_sent_back(problems), is_error=True)
         return _taken_in(checked)
 
-    def _warned(self, findings: Findings, out: Sequence[str]) -> ToolOutput:
+    def _warned(self, findings: Findings, out: Mapping[str, str]) -> ToolOutput:
         """Send findings back, once, because subagents are out."""
         self._is_warned = True
-        text = self._services.words(
-            "unfinished", agents=", ".join(out), tool="submit_findings"
-        )
+        lines = "\n".join(f"- {line}" for line in out.values())
+        text = self._services.words("unfinished", agents=lines, tool="submit_findings")
         self._services.log.append(
             FindingsSubmitted(
                 attempt=len(self._returned) + 1,

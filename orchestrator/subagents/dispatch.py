@@ -1,52 +1,54 @@
-"""Dispatching subagents: briefs in, a queue, findings out.
+"""Directing the subagents of one agent: briefs in, findings out, each told once.
 
-A join: called again for the same `delegate` call, after a resume, it finds the
-children by (call, index), uses what is finished and goes on with the rest.
+Subagents are at work beside the agent that sent them. `delegate`, `wait_for` and
+`follow_up` are joins: called again after a resume, they find whom they are about and
+wait for the rest. What comes in while nobody waits is delivered after the next step.
 """
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
-from typing import NamedTuple
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
 
-import anyio
-import anyio.to_thread
-
-from orchestrator.brief import Brief, lint
-from orchestrator.errors import StoreError
-from orchestrator.events import BriefRefused, SubagentAccepted
+from orchestrator.agent.budget import Budget
+from orchestrator.agent.loop import Agent
+from orchestrator.agent.replay import Remade
+from orchestrator.agent.team import Late
+from orchestrator.brief import Brief
+from orchestrator.errors import ToolError
+from orchestrator.events import ControlReceived
 from orchestrator.ids import LEAD
+from orchestrator.messages import Block, one_line
 from orchestrator.models.choose import window_tokens
-from orchestrator.subagents.child import Child, broken_off, run_child, write_findings
+from orchestrator.subagents.acceptance import Acceptance
 from orchestrator.subagents.crew import Crew
-from orchestrator.subagents.fan_out import Delivery, delivery
-from orchestrator.subagents.place import CANCELLED, Place, as_delivered
-from orchestrator.subagents.render import Refused
-from orchestrator.subagents.roster import USED_UP, Roster
-from orchestrator.tools.base import ToolOutput
-from orchestrator.tools.executor import is_cancelled
+from orchestrator.subagents.expecting import expected_tokens, outstanding_tokens
+from orchestrator.subagents.fan_out import Delivery
+from orchestrator.subagents.following import Following
+from orchestrator.subagents.handover import write_findings
+from orchestrator.subagents.joining import Joins
+from orchestrator.subagents.mail import Due, Mail
+from orchestrator.subagents.nursery import Nursery
+from orchestrator.subagents.place import Place
+from orchestrator.subagents.roster import Roster
+from orchestrator.subagents.working import Worker
+from orchestrator.tools.base import Tool, ToolOutput
+from orchestrator.tools.delegate import Delegate
+from orchestrator.tools.directing import Cancel, FollowUp, Mode, WaitFor
 
 __all__ = ["Dispatcher"]
 
-FAN_OUT_SHARE = 0.25
-"""Of the parent's free window: what all findings of one call may take together."""
-
-
-class _Judged(NamedTuple):
-    """What keeps a brief from being accepted, if anything does."""
-
-    problems: list[str]
-    no_room: bool = False
+CANCEL_S = 15.0
+"""How long `cancel` waits for the end; calls with effects have a second for theirs."""
+MAX_NAMED = 20
 
 
 class Dispatcher:
-    """Accepts briefs and runs their subagents side by side, as many as allowed.
+    """Sends the subagents of one agent, waits for them, and ends them.
 
     Attributes:
-        roster: who was sent, and what became of it.
-        free_tokens: what is left of the parent's window; set by who makes the parent.
+        roster: who was sent in the whole run, and what became of it.
     """
 
     def __init__(
@@ -56,94 +58,270 @@ class Dispatcher:
 
         Args:
             crew: what subagents are made from.
-            roster: who was sent already; it is taken over. None: nobody.
+            roster: who was sent already; it is shared by the whole run. None: nobody.
             parent: who sends them.
         """
-        self.free_tokens: Callable[[], int] = lambda: window_tokens(crew.models.lead)
-        self.roster = roster or Roster()
+        self.roster = Roster() if roster is None else roster
         self._crew = crew
         self._parent = parent
-        self._room = anyio.CapacityLimiter(crew.task.limits.concurrency)
-        self._door = anyio.Lock()
+        self._levels = crew.task.limits.depth - self.roster.depth_of(parent)
+        self._agent: Agent | None = None
+        self._mail = Mail(crew, self.roster, parent)
+        self._acceptance = Acceptance(
+            crew, self.roster, parent, levels=self._levels - 1
+        )
+        worker = Worker(
+            crew,
+            self.roster,
+            levels=self._levels - 1,
+            below=lambda agent: Dispatcher(crew, roster=self.roster, parent=agent),
+            parent_budget=self._budget,
+            minutes_left=self._minutes_left,
+        )
+        self._worker = worker
+        self._nursery = Nursery(worker.work)
+        self._following = Following(crew, self.roster, self._acceptance)
+        self._join = Joins(parent, self._mail, self._nursery, crew.room).join
+
+    @property
+    def tools(self) -> Sequence[Tool[Any]]:
+        """Return the tools with which subagents are sent; none: no level is left."""
+        if self._levels <= 0:
+            return ()
+        return (Delegate(self), WaitFor(self), FollowUp(self), Cancel(self))
+
+    @asynccontextmanager
+    async def directing(self, agent: Agent) -> AsyncIterator[None]:
+        """Let subagents work meanwhile; at the end those still at work are ended.
+
+        Those of an earlier process go on at once.
+
+        Args:
+            agent: who sends them.
+
+        Raises:
+            StoreError: the run folder cannot be written.
+        """
+        self._agent = agent
+        self._mail.attach(agent.state, window_tokens(agent.spec.model))
+        async with self._nursery.open():
+            if self._parent == LEAD:
+                await self._worker.end_orphans()
+            if not agent.state.is_handed_in:
+                self._start(self._at_work)
+            yield
+            await self._end_all(f"{self._parent} ended before it did")
+
+    @property
+    def _mine(self) -> list[Place]:
+        return self.roster.sent_by(self._parent)
+
+    @property
+    def _at_work(self) -> list[Place]:
+        return [place for place in self._mine if place.ended is None]
+
+    def _start(self, places: Sequence[Place]) -> None:
+        for place in places:
+            if place.ended is None:
+                self._nursery.start(place)
 
     async def delegate(
         self, call: str, briefs: Sequence[Brief], wait: str
     ) -> ToolOutput:
-        """Run the subagents of one call and wait for all of them.
+        """Send subagents, and wait for all of them, for the first, or for none.
 
         A brief that does not stand alone is refused, with what to mend; the others
-        run. A subagent that fails never disturbs its siblings. Cancelling the caller
-        cancels every subagent.
+        run. A subagent that fails never disturbs its siblings.
 
         Args:
             call: id of the `delegate` call.
-            briefs: in the lead's order.
-            wait: `all`; the tool refuses the rest.
+            briefs: in the agent's order.
+            wait: `all`, `first` or `none`.
 
         Raises:
             StoreError: the run folder cannot be written.
         """
-        del wait
-        refused = await self._accept_all(call, briefs)
-        await self._crew.services.log.sync()
-        mine = self.roster.of_call(call)
-        await self._run_all([place for place in mine if place.ended is None])
-        told = await anyio.to_thread.run_sync(self._delivery, mine, refused)
-        return ToolOutput(
-            told.text,
-            is_error=bool(refused) and not mine,
-            paged=True,
-            # It is bounded; clipped once more, claims would be torn apart.
-            limit_tokens=2 * told.tokens,
+        log, room = self._crew.services.log, self._budget().room("")
+        taken = await self._acceptance.take(call, briefs, room=room)
+        await log.sync()
+        mine = self.roster.of_call(self._parent, call)
+        self._start(mine)
+        if wait != "none":
+            await self._join(mine, "any" if wait == "first" else "all")
+        reused = self.roster.reused_of_call(self._parent, call)
+        dues = self._mail.due(mine)
+        told = await self._mail.deliver(
+            dues,
+            refused=taken.refused,
+            reused=reused,
+            others=_others(mine, dues),
+            told=taken.told,
         )
+        is_error = bool(taken.refused) and not mine and not reused
+        return _output(told, dues, is_error=is_error)
 
-    def remade(self, call: str) -> str:
-        """Return what a call brought that was over, where the record of it is lost.
-
-        "" if not all of its subagents are known to have ended.
-
-        Raises:
-            StoreError: the run folder cannot be written.
-        """
-        mine = self.roster.of_call(call)
-        if not mine or any(place.ended is None for place in mine):
-            return ""
-        return self._delivery(mine, self.roster.refused_of_call(call)).text
-
-    def _delivery(self, mine: Sequence[Place], refused: Sequence[Refused]) -> Delivery:
-        services = self._crew.services
-        total = int(self.free_tokens() * FAN_OUT_SHARE)
-        found = [as_delivered(place) for place in mine]
-        return delivery(found, refused, total, services.count, services.artifacts)
-
-    async def catch_up(self, waiting: Collection[str]) -> None:
-        """Let subagents deliver that had ended, where the record of that is lost.
+    async def wait_for(
+        self, agents: Sequence[str], mode: Mode, timeout_s: float | None
+    ) -> ToolOutput:
+        """Wait for subagents and return what they brought, and a table of them.
 
         Args:
-            waiting: ids of calls that have no result yet; theirs do once these go on.
+            agents: whom; none: all whose findings have not come yet.
+            mode: `any` or `all` of them.
+            timeout_s: the longest wait, in seconds; 0 gives the table at once. None:
+                their own limits end it.
+
+        Raises:
+            ToolError: one of them is nobody's subagent.
+            StoreError: the run folder cannot be written.
+        """
+        places = [self._known(agent) for agent in dict.fromkeys(agents)]
+        if not agents:
+            seen = {each.place.id for each in self._mail.due(self._mine)}
+            places = [p for p in self._mine if p.ended is None or p.id in seen]
+        is_timely = await self._join(places, mode, timeout_s)
+        dues = self._mail.due(places)
+        rows = _others(places, dues) if places else self._mine
+        told = "" if is_timely else f"Nothing more within {timeout_s:g} s."
+        if not places:
+            told = "No subagent is at work, and all findings have been delivered."
+        return _output(await self._mail.deliver(dues, others=rows, told=told), dues)
+
+    async def follow_up(self, call: str, agent: str, question: str) -> ToolOutput:
+        """Ask a subagent that has ended something more, and wait for its answer.
+
+        It goes on with all that it has read. Where it cannot, a new one is sent with
+        its brief and its findings.
+
+        Args:
+            call: id of the `follow_up` call.
+            agent: whom.
+            question: what.
+
+        Raises:
+            ToolError: it is nobody's subagent, still at work, or was cut off.
+            StoreError: the run folder cannot be written.
+        """
+        place = self._known(agent)
+        if self.roster.asked_by_call(self._parent, call) is None:
+            await self._following.ask(call, place, question)
+        await self._crew.services.log.sync()
+        self._start([place])
+        await self._join([place], "all")
+        await self._following.replace_failed(call, place, question)
+        sent = self.roster.of_call(self._parent, call)
+        self._start(sent)
+        await self._join(sent, "all")
+        dues = self._mail.due([place, *sent])
+        told = "" if not sent else f"{agent} could not go on: a new subagent was sent."
+        delivered = await self._mail.deliver(dues, told=told)
+        return _output(delivered, dues)
+
+    async def cancel(self, agent: str, reason: str) -> ToolOutput:
+        """End a subagent and all below it; what it has goes to its parent.
+
+        Args:
+            agent: whom.
+            reason: why; it is on record.
+
+        Raises:
+            ToolError: it is nobody's subagent.
+            StoreError: the run folder cannot be written.
+        """
+        place = self._known(agent)
+        if place.ended is not None:
+            dues = self._mail.due([place])
+            told = f"{agent} has ended already."
+            rows = _others([place], dues)
+            return _output(await self._mail.deliver(dues, others=rows, told=told), dues)
+        asked = ControlReceived("cancel", agent, by=self._parent, reason=reason)
+        self._crew.services.log.append(asked, cause=self._newest())
+        self.roster.withdraw(place, asked)
+        self._start([place])
+        await self._join([place], "all", CANCEL_S)
+        dues = self._mail.due([place])
+        found = await self._mail.deliver(dues, others=_others([place], dues))
+        return _output(found, dues)
+
+    def _newest(self) -> int:
+        return self._crew.services.log.newest(self._parent)
+
+    def _known(self, agent: str) -> Place:
+        place = self.roster.get(agent.strip())
+        if place is None or place.parent != self._parent:
+            names = [each.id for each in self._mine]
+            shown = ", ".join(names[-MAX_NAMED:]) or "none"
+            raise ToolError(
+                f"no subagent `{one_line(agent, 40)}` of yours; there are: {shown}"
+            )
+        return place
+
+    def expects(self, calls: Sequence[Block]) -> int:
+        """Return how many tokens of findings may come in while others spend."""
+        return expected_tokens(calls) + outstanding_tokens(self._mine, self._mail)
+
+    def is_out(self) -> bool:
+        """Return whether a subagent is at work, or has findings not delivered yet."""
+        self._mail.end_step()
+        return bool(self._at_work or self._mail.unseen())
+
+    async def wait(self) -> None:
+        """Wait until no subagent is at work; their own limits bound that."""
+        await self._join(self._mine, "all")
+
+    async def settle(self, seconds: float) -> None:
+        """Wait for those at work, and end them where they take too long.
+
+        Args:
+            seconds: how long they are waited for; 0 ends them at once.
+        """
+        if not await self._join(self._mine, "all", max(seconds, 0.0)):
+            await self._end_all(f"{self._parent} reached a limit")
+
+    async def late(self) -> Late | None:
+        """Return what has come in and is not delivered yet, bounded; None: nothing.
 
         Raises:
             StoreError: the run folder cannot be written.
         """
-        await self._run_all(
-            [
-                place
-                for place in self.roster.places
-                if place.ended is None
-                and place.call not in waiting
-                and place.child.past.is_over
-            ]
-        )
+        self._mail.end_step()
+        dues = self._mail.unseen()
+        if not dues:
+            return None
+        found = await self._mail.deliver(dues)
+        text = self._crew.services.words("late_findings", findings=found.text)
+        return Late(text, tuple(each.id for each in dues))
 
-    def write_missing(self) -> None:
-        """Write the findings of those that have ended where their files are gone."""
-        for place in self.roster.places:
-            folder = self._crew.folder.agent(place.id)
-            if place.ended and not (folder / "findings.json").exists():
-                write_findings(self._crew, place.child, place.ended)
+    def unfinished(self) -> Mapping[str, str]:
+        """Return id → state, in words, of those whose findings are not read yet."""
+        out = {place.id: _named(place, place.state) for place in self._at_work}
+        for due in self._mail.unseen():
+            words = _named(due.place, "its findings come with this message")
+            out.setdefault(due.place.id, words)
+        return out
 
-    def cancel(self, agent: str, why: str) -> None:
-        """Stop one subagent for good; what it has goes to its parent as it is.
+    def unread(self) -> list[str]:
+        """Return whose findings came too late for the hand-in, a line each."""
+        return [
+            _named(due.place, "its findings came too late for the report")
+            for due in self._mail.unseen()
+            if not due.place.is_cancelled
+        ]
+
+    def missing(self) -> list[str]:
+        """Return what it asked of its subagents and did not get, a line each."""
+        return self.roster.missing(self._parent, has_explored=True)
+
+    async def _end_all(self, why: str) -> None:
+        """End those that are at work; what they have is on record."""
+        for place in self._at_work:
+            place.child.brake.pull(why)
+        self._start(self._at_work)
+        while self._at_work:
+            await self._nursery.changed()
+
+    def stop(self, agent: str, why: str) -> None:
+        """End one subagent of the run for good; what it has goes to its parent.
 
         Its siblings go on. One that has ended stays as it is.
 
@@ -155,116 +333,58 @@ class Dispatcher:
         if place is not None:
             place.child.brake.pull(why)
 
-    async def _accept_all(self, call: str, briefs: Sequence[Brief]) -> list[Refused]:
-        """Give each good brief its agent; return the others and what to mend."""
-        new = [
-            (index, brief)
-            for index, brief in enumerate(briefs)
-            if not self.roster.holds(call, index)
-        ]
-        refused: list[Refused] = []
-        log = self._crew.services.log
-        asked = log.newest(self._parent)
-        # One call at a time: twins, the number allowed and the ids hang together.
-        async with self._door:
-            # It reads the names in the workspace, perhaps many of them.
-            verdicts = await anyio.to_thread.run_sync(
-                self._judge, call, [brief for _, brief in new]
-            )
-            for (index, brief), judged in zip(new, verdicts, strict=True):
-                if judged.problems:
-                    event = BriefRefused(call, index, brief.title, *judged)
-                    log.append(event, agent=self._parent, cause=asked)
-                    refused.append(self.roster.note_refused(event))
-                else:
-                    self._accept(call, index, brief, asked)
-        return refused
+    def remade(self, call: str) -> Remade:
+        """Return what a call brought that was over, where the record of it is lost.
 
-    def _judge(self, call: str, briefs: Sequence[Brief]) -> list[_Judged]:
-        """Return what keeps each brief from being accepted; in a thread."""
-        crew, allowed = self._crew, self._crew.task.limits.subagents
-        used = len(self.roster.places)
-        others = [
-            place.brief
-            for place in self.roster.places
-            if place.ended is None or place.call == call
-        ]
-        verdicts: list[_Judged] = []
-        for brief in briefs:
-            if used >= allowed:
-                verdicts.append(_Judged([f"all {allowed} {USED_UP}"], no_room=True))
-                continue
-            problems = lint(
-                brief, workspace=crew.workspace, profiles=crew.profiles, others=others
-            )
-            problems += crew.tool_problems(brief)
-            verdicts.append(_Judged(problems))
-            if not problems:
-                used += 1
-                others.append(brief)
-        return verdicts
+        Nothing, if not all of its subagents are known to have ended.
 
-    def _accept(self, call: str, index: int, brief: Brief, asked: int) -> None:
-        agent, log = self.roster.next_id(), self._crew.services.log
-        accepted = log.append(
-            SubagentAccepted(
-                id=agent,
-                call=call,
-                index=index,
-                title=brief.title,
-                profile=brief.agent,
-                brief=brief.model_dump(mode="json"),
-            ),
-            agent=self._parent,
-            cause=asked,
-        )
-        log.link(agent, accepted.seq)
-        self.roster.take_in(Child(agent, brief, self._parent), call, index)
+        Raises:
+            StoreError: the run folder cannot be written.
+        """
+        mine = self.roster.of_call(self._parent, call)
+        if not mine or any(place.ended is None for place in mine):
+            return Remade()
+        dues = [Due(place, 0) for place in mine]
+        refused = self.roster.refused_of_call(self._parent, call)
+        text = self._mail.render(dues, refused=refused).text
+        return Remade(text, tuple(each.id for each in dues))
 
-    async def _run_all(self, places: Sequence[Place]) -> None:
-        broken: list[StoreError] = []
-        async with anyio.create_task_group() as group:
+    def write_missing(self) -> None:
+        """Write the findings of those that have ended where their files are gone."""
+        for place in self.roster.places:
+            folder = self._crew.folder.agent(place.id)
+            if place.ended and not (folder / "findings.json").exists():
+                write_findings(self._crew, place.child, place.answers)
 
-            async def work(place: Place) -> None:
-                try:
-                    await self._wait_and_run(place)
-                except StoreError as error:  # not this subagent's: the run must end
-                    broken.append(error)
-                    group.cancel_scope.cancel()
+    def _budget(self) -> Budget:
+        agent = self._agent
+        return agent.caller.budget if agent else self._crew.services.budget
 
-            for place in places:
-                group.start_soon(work, place, name=place.id)
-        if broken:
-            raise broken[0]
+    def _minutes_left(self) -> float:
+        agent = self._agent
+        minutes = agent.spec.limits.minutes if agent else None
+        if agent is None or minutes is None:
+            return float("inf")
+        return minutes - agent.state.seconds / 60
 
-    async def _wait_and_run(self, place: Place) -> None:
-        """Run a subagent once there is room; a cancelled one needs none."""
-        brake = place.child.brake
-        with brake.watching():
-            await self._room.acquire_on_behalf_of(place.id)
-        try:
-            if brake.why and place.child.past.rebuilt is None:
-                place.ended = await broken_off(
-                    self._crew, place.child, brake.why, outcome=CANCELLED
-                )
-            else:
-                await self._run_one(place)
-        finally:
-            with suppress(RuntimeError):  # it was cancelled while it waited
-                self._room.release_on_behalf_of(place.id)
 
-    async def _run_one(self, place: Place) -> None:
-        why, trace = "", ""
-        try:
-            place.ended = await run_child(self._crew, place.child)
-        except StoreError:
-            raise
-        except anyio.get_cancelled_exc_class():
-            if is_cancelled():
-                raise
-            why = "it was cancelled from within, by nobody of ours"
-        except Exception as error:  # noqa: BLE001 - its siblings must go on
-            why = f"a fault of the program: {type(error).__name__}: {error}"
-            trace = traceback.format_exc()
-        if why:
-            place.ended = await broken_off(self._crew, place.child, why, trace)
+def _others(places: Sequence[Place], dues: Collection[Due]) -> list[Place]:
+    named = {each.place.id for each in dues}
+    return [place for place in places if place.id not in named]
+
+
+def _named(place: Place, state: str) -> str:
+    return f"{place.id} ({place.title}): {state}"
+
+
+def _output(
+    told: Delivery, dues: Sequence[Due], *, is_error: bool = False
+) -> ToolOutput:
+    return ToolOutput(
+        told.text,
+        is_error=is_error,
+        paged=True,
+        # It is bounded; clipped once more, claims would be torn apart.
+        limit_tokens=2 * told.tokens,
+        delivers=tuple(each.id for each in dues),
+    )

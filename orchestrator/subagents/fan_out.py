@@ -1,4 +1,4 @@
-"""All findings of one `delegate` call together: bounded, what is over as references."""
+"""All findings of one delivery together: bounded, what is over as references."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from orchestrator.store.artifacts import Artifacts
 from orchestrator.subagents.render import (
     Delivered,
     Refused,
-    as_body,
+    Row,
+    body_of,
     delegate_result,
     for_lead,
 )
@@ -24,7 +25,7 @@ MIN_SUMMARY_CHARS = 80
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """The result of a `delegate` call, and its size in tokens."""
+    """What an agent is told of its subagents, and its size in tokens."""
 
     text: str
     tokens: int
@@ -36,8 +37,11 @@ def delivery(
     total: int,
     count: Count,
     artifacts: Artifacts,
+    *,
+    rows: Sequence[Row] = (),
+    told: str = "",
 ) -> Delivery:
-    """Return the result of a `delegate` call, its findings within `total` tokens.
+    """Return what an agent is told of its subagents, findings within `total` tokens.
 
     Where they are over it, later items become references: their numbers stay, so that
     they can be cited, and one look-up opens them. It may write; call it in a thread.
@@ -49,6 +53,8 @@ def delivery(
             where there is no room for them.
         count: tokens of a text.
         artifacts: where the whole of what is cut is kept.
+        rows: those of whom nothing is delivered now.
+        told: the program's own words about the whole, or "".
 
     Raises:
         StoreError: it cannot be kept.
@@ -60,7 +66,7 @@ def delivery(
             each if size <= share else _within(each, share, count, artifacts)
             for each, size, share in zip(delivered, sizes, shares, strict=True)
         ]
-    text = delegate_result(delivered, refused)
+    text = delegate_result(delivered, refused, rows, told)
     return Delivery(text, count(text))
 
 
@@ -69,8 +75,7 @@ def _within(
 ) -> Delivered:
     """Return findings of which only the first items are written out."""
     findings = delivered.findings
-    whole = as_body(findings, agent=delivered.agent, unsupported=delivered.unsupported)
-    pointer = artifacts.put(whole.encode())
+    pointer = artifacts.put(body_of(delivered).encode())
 
     def with_items(shown: int) -> Delivered:
         return replace(delivered, shown=shown, pointer=pointer)

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from orchestrator.brief import Brief
-from orchestrator.events import SubagentEnded
+from orchestrator.events import SubagentAsked, SubagentEnded
 from orchestrator.findings import Findings
 from orchestrator.messages import one_line
 from orchestrator.subagents.child import Child
 from orchestrator.subagents.render import Delivered
 
-__all__ = ["CANCELLED", "MAX_REASON_CHARS", "Place", "as_delivered", "makes_up_for"]
+__all__ = [
+    "CANCELLED",
+    "MAX_REASON_CHARS",
+    "Place",
+    "as_delivered",
+    "delivery_id",
+    "makes_up_for",
+]
 
 CANCELLED = "cancelled"
 """The outcome of a subagent that was stopped alone."""
 FAILED = frozenset({"failed", "limit", "unvalidated"})
 """Outcomes after which something the lead asked for is not there."""
 MAX_REASON_CHARS = 300
+MAX_QUESTION_CHARS = 80
 
 
 @dataclass(slots=True)
@@ -26,17 +35,25 @@ class Place:
 
     Attributes:
         child: who works on it.
-        call: id of the `delegate` call.
+        call: id of the call that sent it.
         index: its place in that call, from 0.
         after: ids of the subagents that had ended when it was accepted.
-        ended: how it ended, or None.
+        scope_hash: of the tree that it may see, when it was accepted; "" if unknown.
+        answers: how it ended: on its brief, then on each further question.
+        asked: the further questions, in order.
+        is_begun: it has, or had, a place to work in.
+        is_withdrawn: its parent cancelled it: nothing is missing.
     """
 
     child: Child
     call: str
     index: int
     after: frozenset[str] = frozenset()
-    ended: SubagentEnded | None = None
+    scope_hash: str = ""
+    answers: list[SubagentEnded] = field(default_factory=list)
+    asked: list[SubagentAsked] = field(default_factory=list)
+    is_begun: bool = False
+    is_withdrawn: bool = False
 
     @property
     def id(self) -> str:
@@ -44,18 +61,43 @@ class Place:
         return self.child.id
 
     @property
+    def parent(self) -> str:
+        """Return the id of the agent that sent it."""
+        return self.child.parent
+
+    @property
     def brief(self) -> Brief:
         """Return what it was asked."""
         return self.child.brief
 
     @property
+    def ended(self) -> SubagentEnded | None:
+        """Return how it ended last, or None while it is at work."""
+        is_over = len(self.answers) > len(self.asked)
+        return self.answers[-1] if is_over else None
+
+    @property
     def findings(self) -> Findings | None:
-        """Return the findings as delivered, or None while the subagent is at work."""
-        return (
-            Findings.model_validate(self.ended.findings, extra="ignore")
-            if self.ended
-            else None
+        """Return all that it delivered, items in their numbers, or None."""
+        if not self.answers:
+            return None
+        first, *more = (
+            Findings.model_validate(each.findings, extra="ignore")
+            for each in self.answers
         )
+        if not more:
+            return first
+        return first.model_copy(
+            update={
+                "summary": "\n".join(each.summary for each in (first, *more)),
+                "items": sum((each.items for each in more), first.items),
+            }
+        )
+
+    @property
+    def unsupported(self) -> list[int]:
+        """Return the numbers of its items without found evidence."""
+        return [n for each in self.answers for n in each.unsupported_items]
 
     @property
     def title(self) -> str:
@@ -68,23 +110,47 @@ class Place:
         return self.ended is not None and self.ended.outcome == CANCELLED
 
     @property
+    def state(self) -> str:
+        """Return where it stands, in words for its parent."""
+        if self.ended is not None:
+            return "ended"
+        return "at work" if self.is_begun else "waits for a place"
+
+    @property
     def problem(self) -> str:
-        """Return why what it was asked for is not there, or ""."""
-        ended = self.ended
-        if ended is None:
-            return "failed: it was not finished"
-        reason = one_line(ended.reason, MAX_REASON_CHARS)
-        if self.is_cancelled:
-            return f"was cancelled: {reason}"
-        if ended.outcome in FAILED:
-            return f"failed: {reason or ended.outcome}"
-        if ended.status == "failed":
-            summary = str(ended.findings.get("summary", ""))
-            return f"could not do the work: {one_line(summary, MAX_REASON_CHARS)}"
-        # With a reason, a limit made it hand in.
-        if reason and ended.status != "complete":
-            return f"did not come to its end: {reason}"
-        return ""
+        """Return why what its brief asked for is not there, or ""."""
+        return _problem(self.answers[0] if self.answers else None)
+
+    @property
+    def unanswered(self) -> Iterator[tuple[str, str]]:
+        """Yield call and problem of further questions that got no answer.
+
+        A later answer makes up for an earlier one that did not come.
+        """
+        for number, asked in enumerate(self.asked, 1):
+            answers: list[SubagentEnded | None] = [*self.answers[number:]]
+            problems = [_problem(each) for each in answers or [None]]
+            if all(problems):
+                question = one_line(asked.question, MAX_QUESTION_CHARS)
+                yield asked.call, f"asked “{question}”, {problems[0]}"
+
+
+def _problem(ended: SubagentEnded | None) -> str:
+    """Return why what was asked for is not there, or ""."""
+    if ended is None:
+        return "failed: it was not finished"
+    reason = one_line(ended.reason, MAX_REASON_CHARS)
+    if ended.outcome == CANCELLED:
+        return f"was cancelled: {reason}"
+    if ended.outcome in FAILED:
+        return f"failed: {reason or ended.outcome}"
+    if ended.status == "failed":
+        summary = str(ended.findings.get("summary", ""))
+        return f"could not do the work: {one_line(summary, MAX_REASON_CHARS)}"
+    # With a reason, a limit made it hand in.
+    if reason and ended.status != "complete":
+        return f"did not come to its end: {reason}"
+    return ""
 
 
 def makes_up_for(later: Place, failed: Place) -> bool:
@@ -93,17 +159,27 @@ def makes_up_for(later: Place, failed: Place) -> bool:
     return is_same and failed.id in later.after and not later.problem
 
 
-def as_delivered(place: Place) -> Delivered:
-    """Return the findings of a subagent that has ended, as the lead gets them."""
-    ended, found = place.ended, place.findings
-    if ended is None or found is None:
-        raise ValueError(f"`{place.id}` has not ended")
+def delivery_id(agent: str, number: int) -> str:
+    """Return what a delivery is called: `a3`, then `a3/1` for its first follow-up."""
+    return f"{agent}/{number}" if number else agent
+
+
+def as_delivered(place: Place, number: int = 0) -> Delivered:
+    """Return what a subagent brought, as its parent gets it.
+
+    Args:
+        place: it has ended so often at least.
+        number: 0 for the brief, 1 for the first follow-up, and so on.
+    """
+    ended = place.answers[number]
     return Delivered(
         agent=place.id,
         title=place.brief.title,
-        findings=found,
+        findings=Findings.model_validate(ended.findings, extra="ignore"),
         outcome=ended.outcome,
         reason=ended.reason,
         unsupported=tuple(ended.unsupported_items),
         notes=tuple(ended.notes),
+        first_item=ended.first_item,
+        question=ended.question,
     )

@@ -15,7 +15,9 @@ from orchestrator.findings import Findings, Item
 __all__ = [
     "Delivered",
     "Refused",
+    "Row",
     "as_body",
+    "body_of",
     "defused",
     "delegate_result",
     "findings_markdown",
@@ -24,6 +26,7 @@ __all__ = [
 
 MAX_TITLE_CHARS = 100
 MAX_REASON_CHARS = 300
+MAX_STALE_CHARS = 2500
 MAX_PROBLEMS = 6
 MAX_PROBLEM_CHARS = 400
 
@@ -52,10 +55,13 @@ class Delivered:
         outcome: how its loop ended: `submitted`, `limit`, `failed`, …
         reason: why, where that needs saying.
         unsupported: numbers, from 1, of items whose quotes were not found.
-        notes: the program's own words, a line each: what was shortened, dropped, stale.
+        notes: the program's own words, a line each: what was shortened or dropped.
+        stale: which files have changed since, in a line, or "".
         shown: how many items are written out, from the first; None for all. The others
             are in `pointer`, under their numbers, with all that follows the items.
         pointer: reference of the whole body; needed where `shown` is given.
+        first_item: number of its first item; those of a follow-up go on.
+        question: the further question that this answers, or "".
     """
 
     agent: str
@@ -65,8 +71,20 @@ class Delivered:
     reason: str = ""
     unsupported: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
+    stale: str = ""
     shown: int | None = None
     pointer: str = ""
+    first_item: int = 1
+    question: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A subagent of which nothing is delivered now: id, title and where it stands."""
+
+    agent: str
+    title: str
+    state: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +96,14 @@ class Refused:
         title: as given.
         problems: what to mend, in words.
         no_room: nothing is wrong with it, but all subagents are used up.
+        no_budget: nothing is wrong with it, but it does not fit what is left.
     """
 
     index: int
     title: str
     problems: Sequence[str]
     no_room: bool = False
+    no_budget: bool = False
 
 
 def defused(text: str) -> str:
@@ -103,6 +123,10 @@ def for_lead(delivered: Delivered) -> str:
         f'unsupported="{len(delivered.unsupported)}">'
     )
     told = [f"Note: {_line(note, MAX_REASON_CHARS)}" for note in delivered.notes]
+    if delivered.question:
+        told.insert(0, f"Asked: {_line(delivered.question, MAX_REASON_CHARS)}")
+    if delivered.stale:
+        told.append(f"Note: {_line(delivered.stale, MAX_STALE_CHARS)}")
     if delivered.outcome != "submitted":
         why = _line(f"{delivered.outcome}: {delivered.reason}", MAX_REASON_CHARS)
         told.insert(0, f"Note: it did not end by handing in findings ({why})")
@@ -110,31 +134,47 @@ def for_lead(delivered: Delivered) -> str:
         told.insert(0, f"Note: it was {_line(delivered.reason, MAX_REASON_CHARS)}")
     body = _first_items(delivered)
     if delivered.shown is None:
-        body = as_body(findings, agent=agent, unsupported=delivered.unsupported)
+        body = body_of(delivered)
     return "\n".join([head, _FRAME, *told, body, "</findings>"])
+
+
+def body_of(delivered: Delivered) -> str:
+    """Return the whole of what was found, as the lead reads it."""
+    return as_body(
+        delivered.findings,
+        agent=delivered.agent,
+        unsupported=delivered.unsupported,
+        first_item=delivered.first_item,
+    )
 
 
 def _first_items(delivered: Delivered) -> str:
     """Return a body of which the later part is only named."""
     findings, agent = delivered.findings, delivered.agent
     shown, all_items = delivered.shown or 0, len(findings.items)
+    first = delivered.first_item
     parts = [
         "Summary: " + _paragraph(findings.summary),
-        *_items(findings.items[:shown], agent, delivered.unsupported),
+        *_items(findings.items[:shown], agent, delivered.unsupported, first),
     ]
     what = "The rest"
     if shown < all_items:
-        what = f"Items [{agent}#{shown + 1}] to [{agent}#{all_items}], and the rest"
+        last = first + all_items - 1
+        what = f"Items [{agent}#{first + shown}] to [{agent}#{last}], and the rest"
     parts.append(f"{what}, with `read_ref`: {delivered.pointer}")
     return "\n".join(parts)
 
 
 def as_body(
-    findings: Findings, *, agent: str, unsupported: Collection[int] = ()
+    findings: Findings,
+    *,
+    agent: str,
+    unsupported: Collection[int] = (),
+    first_item: int = 1,
 ) -> str:
     """Return the part of `for_lead` that counts against the size of findings."""
     parts = ["Summary: " + _paragraph(findings.summary)]
-    parts.extend(_items(findings.items, agent, unsupported))
+    parts.extend(_items(findings.items, agent, unsupported, first_item))
     if findings.open_questions:
         parts.append("Open questions:")
         parts.extend(f"- {_line(question)}" for question in findings.open_questions)
@@ -151,9 +191,9 @@ def as_body(
 
 
 def _items(
-    items: Sequence[Item], agent: str, unsupported: Collection[int]
+    items: Sequence[Item], agent: str, unsupported: Collection[int], first: int
 ) -> Iterator[str]:
-    for number, item in enumerate(items, 1):
+    for number, item in enumerate(items, first):
         mark = "UNSUPPORTED, quote not found: " if number in unsupported else ""
         yield f"[{agent}#{number}] {mark}{_line(item.claim)} ({item.confidence:.2g})"
         yield from _evidence(item)
@@ -172,9 +212,13 @@ def findings_markdown(
     title: str,
     unsupported: Collection[int] = (),
     notes: Sequence[str] = (),
+    first_item: int = 1,
+    question: str = "",
 ) -> str:
-    """Return findings as a Markdown page for people."""
+    """Return findings as a Markdown page for people, or as a part of one."""
     lines = [f"# {agent}: {_line(title) or 'untitled'}", ""]
+    if question:
+        lines = [f"# Asked further: {_line(question)}", ""]
     state = f"Status: **{findings.status}** · {len(findings.items)} items"
     if unsupported:
         state += f" · {len(unsupported)} unsupported"
@@ -182,7 +226,7 @@ def findings_markdown(
     for note in notes:
         lines += [f"> {_line(note)}", ""]
     lines += [_prose(findings.summary), ""]
-    for number, item in enumerate(findings.items, 1):
+    for number, item in enumerate(findings.items, first_item):
         mark = " — **unsupported**" if number in unsupported else ""
         lines += [f"## {agent}#{number}{mark}", ""]
         lines += [f"{_prose(_line(item.claim))} (confidence {item.confidence:.2g})", ""]
@@ -223,16 +267,25 @@ def _fenced(quote: str) -> list[str]:
 
 
 def delegate_result(
-    delivered: Sequence[Delivered], refused: Sequence[Refused] = ()
+    delivered: Sequence[Delivered],
+    refused: Sequence[Refused] = (),
+    rows: Sequence[Row] = (),
+    told: str = "",
 ) -> str:
-    """Return the result of a `delegate` call.
+    """Return what an agent is told of its subagents.
 
-    What was refused and why, a table of all its subagents, then their findings, in the
-    order given.
+    What was refused and why, a table of all subagents it is about, then the findings,
+    in the order given.
+
+    Args:
+        delivered: findings.
+        refused: briefs that were sent back.
+        rows: those of whom nothing is delivered now.
+        told: the program's own words about the whole, or "".
     """
-    parts = [_refusal(each) for each in refused]
-    if delivered:
-        parts.append("\n".join(_table(delivered)))
+    parts = [*([told] if told else []), *(_refusal(each) for each in refused)]
+    if delivered or rows:
+        parts.append("\n".join(_table(delivered, rows)))
     return "\n\n".join([*parts, *(for_lead(each) for each in delivered)])
 
 
@@ -249,7 +302,7 @@ def _refusal(refused: Refused) -> str:
     return "\n".join([head, *lines])
 
 
-def _table(delivered: Sequence[Delivered]) -> Iterator[str]:
+def _table(delivered: Sequence[Delivered], rows: Sequence[Row]) -> Iterator[str]:
     yield "agent | title | status | items | unsupported | ended"
     for each in delivered:
         ended = each.outcome
@@ -260,6 +313,9 @@ def _table(delivered: Sequence[Delivered]) -> Iterator[str]:
             f"{each.findings.status} | {len(each.findings.items)} | "
             f"{len(each.unsupported)} | {ended}"
         )
+    for row in rows:
+        title = _cell(row.title, MAX_TITLE_CHARS)
+        yield f"{row.agent} | {title} | {row.state} | - | - | -"
 
 
 def _line(text: str, limit: int = 10_000) -> str:

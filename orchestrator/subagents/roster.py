@@ -3,33 +3,54 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 from orchestrator.agent.rebuild import NOT_BEGUN, AgentPast
 from orchestrator.brief import Brief
 from orchestrator.events import (
     BriefRefused,
+    BriefReused,
     ControlReceived,
     Event,
     SubagentAccepted,
+    SubagentAsked,
     SubagentEnded,
     parse,
 )
 from orchestrator.findings import Findings
+from orchestrator.ids import LEAD
 from orchestrator.messages import one_line
 from orchestrator.subagents.brake import BY_A_PERSON
 from orchestrator.subagents.child import Child
 from orchestrator.subagents.place import MAX_REASON_CHARS, Place, makes_up_for
 from orchestrator.subagents.render import Refused
 
-__all__ = ["USED_UP", "Roster"]
+__all__ = ["NO_BUDGET", "USED_UP", "Roster"]
 
 USED_UP = "subagents of this run are used up"
+NO_BUDGET = "does not fit what is left of the budget"
 MAX_TITLES = 5
+
+Key = tuple[str, str, int]
+"""Parent, call, and place of the brief in that call, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Turned:
+    """A brief that was turned away.
+
+    Attributes:
+        refused: as its parent was told.
+        before: how many had been accepted.
+    """
+
+    refused: Refused
+    before: int
 
 
 class Roster:
-    """The subagents of one parent, in order of acceptance, and the refused briefs."""
+    """The subagents of a run, in order of acceptance, and the refused briefs."""
 
     def __init__(self, *, highest: int = 0) -> None:
         """Make an empty one.
@@ -37,11 +58,11 @@ class Roster:
         Args:
             highest: number of the newest subagent that anything is known of.
         """
-        self._places: dict[tuple[str, int], Place] = {}
+        self._places: dict[Key, Place] = {}
+        self._by_id: dict[str, Place] = {}
         self._highest = highest
-        self._refused: dict[tuple[str, int], Refused] = {}
-        self._accepted_before: dict[tuple[str, int], int] = {}
-        """Of a refused brief: how many were accepted before it."""
+        self._turned: dict[Key, _Turned] = {}
+        self._reused: dict[Key, str] = {}
         self._lost: list[SubagentEnded] = []
 
     @classmethod
@@ -50,38 +71,62 @@ class Roster:
         past: Iterable[Event],
         past_of: Callable[[str], AgentPast],
         *,
-        parent: str,
         highest: int,
     ) -> Roster:
         """Return the roster that earlier processes left.
 
         Args:
-            past: how subagents were accepted, ended and refused.
+            past: how subagents were accepted, ended, asked, stopped, and refused.
             past_of: agent that has not ended → what was done with it.
-            parent: who sent them.
             highest: as for an empty one.
         """
         roster = cls(highest=highest)
-        events = list(past)
-        over = {
-            event.data["id"] for event in events if event.kind == SubagentEnded.KIND
-        }
-        for event in events:
-            if event.kind == SubagentAccepted.KIND:
+        for event in past:
+            roster._take(event)
+        for place in roster.at_work.values():
+            own = NOT_BEGUN if place.asked else past_of(place.id)
+            place.child = place.child.with_past(own)
+        return roster
+
+    def _take(self, event: Event) -> None:
+        match event.kind:
+            case SubagentAccepted.KIND:
                 accepted = parse(event, SubagentAccepted)
                 brief = Brief.model_validate(accepted.brief, extra="ignore")
-                own = NOT_BEGUN if accepted.id in over else past_of(accepted.id)
-                child = Child(accepted.id, brief, parent, own)
-                roster.take_in(child, accepted.call, accepted.index)
-            elif event.kind == SubagentEnded.KIND:
-                roster._end(parse(event, SubagentEnded))
-            elif event.kind == BriefRefused.KIND:
-                roster.note_refused(parse(event, BriefRefused))
-            elif event.kind == ControlReceived.KIND and event.data["to"]:
-                place = roster.at_work.get(event.data["to"])
-                if place is not None:
-                    place.child.brake.pull(BY_A_PERSON)
-        return roster
+                child = Child(accepted.id, brief, event.agent or LEAD)
+                self.take_in(
+                    child,
+                    accepted.call,
+                    accepted.index,
+                    scope_hash=accepted.scope_hash,
+                )
+            case SubagentEnded.KIND:
+                self._end(parse(event, SubagentEnded))
+            case SubagentAsked.KIND:
+                asked = parse(event, SubagentAsked)
+                if asked.id in self._by_id:
+                    self.ask(asked)
+            case BriefRefused.KIND:
+                self.note_refused(parse(event, BriefRefused), event.agent or LEAD)
+            case BriefReused.KIND:
+                self.note_reused(parse(event, BriefReused), event.agent or LEAD)
+            case ControlReceived.KIND if event.data["to"]:
+                self._stop(parse(event, ControlReceived))
+
+    def _stop(self, asked: ControlReceived) -> None:
+        place = self.at_work.get(asked.to)
+        if place is None:
+            return
+        if asked.by:
+            self.withdraw(place, asked)
+        else:
+            place.child.brake.pull(BY_A_PERSON)
+
+    @staticmethod
+    def withdraw(place: Place, asked: ControlReceived) -> None:
+        """Stop a subagent for good because its parent does not need it any more."""
+        place.is_withdrawn = True
+        place.child.brake.pull(f"{asked.by} cancelled it: {asked.reason}")
 
     @property
     def places(self) -> list[Place]:
@@ -93,136 +138,244 @@ class Roster:
         """Return agent id → place of those that have not ended, waiting ones too."""
         return {place.id: place for place in self.places if place.ended is None}
 
-    @property
-    def findings(self) -> dict[str, Findings]:
-        """Return agent id → findings as delivered, of all that are finished."""
+    def get(self, agent: str) -> Place | None:
+        """Return the place of a subagent, or None."""
+        return self._by_id.get(agent)
+
+    def sent_by(self, parent: str) -> list[Place]:
+        """Return the subagents of one agent."""
+        return [place for place in self.places if place.parent == parent]
+
+    def depth_of(self, agent: str) -> int:
+        """Return how many levels an agent is below the lead."""
+        place = self._by_id.get(agent)
+        return 1 + self.depth_of(place.parent) if place else 0
+
+    def below(self, agent: str) -> Iterator[str]:
+        """Yield the ids of all subagents below an agent."""
+        for place in self.sent_by(agent):
+            yield place.id
+            yield from self.below(place.id)
+
+    def findings_for(self, parent: str) -> dict[str, Findings]:
+        """Return agent id → all it delivered to its parent, as far as it has ended."""
         lost = {
             each.id: Findings.model_validate(each.findings, extra="ignore")
-            for each in self._lost
+            for each in self._lost_of(parent)
         }
-        found = {place.id: found for place in self.places if (found := place.findings)}
-        return lost | found
+        places = self.sent_by(parent)
+        return lost | {place.id: found for place in places if (found := place.findings)}
 
-    @property
-    def unsupported(self) -> dict[str, list[int]]:
+    def unsupported_for(self, parent: str) -> dict[str, list[int]]:
         """Return agent id → numbers of its items without found evidence, from 1."""
+        lost = {each.id: list(each.unsupported_items) for each in self._lost_of(parent)}
+        places = {place.id: place.unsupported for place in self.sent_by(parent)}
+        return {agent: numbers for agent, numbers in (lost | places).items() if numbers}
+
+    def sources_for(self, parent: str) -> dict[str, dict[str, str]]:
+        """Return agent id → path → hash of the files that its evidence is from."""
         return {
-            ended.id: list(ended.unsupported_items)
-            for ended in [*self._lost, *(place.ended for place in self.places)]
-            if ended and ended.unsupported_items
+            place.id: {
+                path: digest
+                for each in place.answers
+                for path, digest in each.sources.items()
+            }
+            for place in self.sent_by(parent)
         }
 
-    def of_call(self, call: str) -> list[Place]:
-        """Return the accepted briefs of one `delegate` call."""
-        return [place for place in self.places if place.call == call]
+    def _lost_of(self, parent: str) -> list[SubagentEnded]:
+        """Return the ends of subagents of which nothing else is known."""
+        return self._lost if parent == LEAD else []
 
-    def refused_of_call(self, call: str) -> list[Refused]:
+    def of_call(self, parent: str, call: str) -> list[Place]:
+        """Return the accepted briefs of one call."""
+        return [
+            place
+            for place in self.places
+            if (place.parent, place.call) == (parent, call)
+        ]
+
+    def refused_of_call(self, parent: str, call: str) -> list[Refused]:
         """Return the refused briefs of one `delegate` call."""
-        return [each for (of, _), each in self._refused.items() if of == call]
+        return [
+            turned.refused
+            for (who, of, _), turned in self._turned.items()
+            if (who, of) == (parent, call)
+        ]
 
-    def holds(self, call: str, index: int) -> bool:
-        """Return whether a brief of a call was accepted."""
-        return (call, index) in self._places
+    def reused_of_call(self, parent: str, call: str) -> list[Place]:
+        """Return the finished subagents that answer briefs of one call."""
+        found = [
+            self._by_id.get(agent)
+            for (who, of, _), agent in self._reused.items()
+            if (who, of) == (parent, call)
+        ]
+        return [place for place in found if place is not None]
+
+    def asked_by_call(self, parent: str, call: str) -> tuple[Place, int] | None:
+        """Return whom a `follow_up` call asked, and which question of it that is."""
+        for place in self.sent_by(parent):
+            for number, asked in enumerate(place.asked, 1):
+                if asked.call == call:
+                    return place, number
+        return None
+
+    def holds(self, parent: str, call: str, index: int) -> bool:
+        """Return whether a brief of a call was accepted, or answered from before."""
+        key = parent, call, index
+        return key in self._places or key in self._reused
 
     def next_id(self) -> str:
         """Return the id of the next subagent; it is not given out again."""
         self._highest += 1
         return f"a{self._highest}"
 
-    def take_in(self, child: Child, call: str, index: int) -> None:
-        """Add an accepted brief.
+    def take_in(
+        self, child: Child, call: str, index: int, *, scope_hash: str = ""
+    ) -> Place:
+        """Add an accepted brief and return its place.
 
         Args:
             child: who works on it.
-            call: id of the `delegate` call.
+            call: id of the call that sent it.
             index: its place in that call, from 0.
+            scope_hash: of the tree that it may see; "" if unknown.
         """
         after = frozenset(place.id for place in self.places if place.ended)
-        self._places[call, index] = Place(child, call, index, after)
+        place = Place(child, call, index, after, scope_hash)
+        self._places[child.parent, call, index] = self._by_id[child.id] = place
+        return place
 
-    def note_refused(self, refused: BriefRefused) -> Refused:
+    def ask(self, asked: SubagentAsked) -> Place:
+        """Note a further question; the subagent is at work again."""
+        place = self._by_id[asked.id]
+        place.asked.append(asked)
+        place.child = place.child.with_past(NOT_BEGUN)
+        place.is_begun = False
+        return place
+
+    def note_refused(self, refused: BriefRefused, parent: str) -> Refused:
         """Remember a brief that was refused, and return it as its parent is told."""
-        known = Refused(refused.index, refused.title, refused.problems, refused.no_room)
-        place = refused.call, refused.index
-        self._refused[place] = known
-        self._accepted_before[place] = len(self._places)
+        known = Refused(
+            refused.index,
+            refused.title,
+            refused.problems,
+            refused.no_room,
+            refused.no_budget,
+        )
+        key = parent, refused.call, refused.index
+        self._turned[key] = _Turned(known, len(self._places))
         return known
 
-    def missing(self, *, has_explored: bool) -> list[str]:
-        """Return what was asked for and did not come, a line each.
+    def note_reused(self, reused: BriefReused, parent: str) -> None:
+        """Remember a brief that earlier findings answer."""
+        self._reused[parent, reused.call, reused.index] = reused.id
+
+    def missing(self, parent: str, *, has_explored: bool) -> list[str]:
+        """Return what an agent asked for and did not get, a line each.
 
         A failed subagent is left out where a later one, sent after it had failed,
         answered the same title; so is a brief that there was no room for at first.
 
         Args:
-            has_explored: the parent has read something by itself.
+            parent: the agent.
+            has_explored: it has read something by itself.
         """
-        places = self.places
-        lines = [_line(place) for place in self._unmet()]
-        if self._refused and not places and not has_explored:
-            *_, newest = self._refused.values()
-            why = one_line(" ".join(newest.problems), MAX_REASON_CHARS)
+        places = self.sent_by(parent)
+        lines = [_line(place) for place in _unmet(places)]
+        lines += self._unanswered(places)
+        turned = [t for (who, _, _), t in self._turned.items() if who == parent]
+        if turned and not places and not has_explored and not self._reused:
+            why = one_line(" ".join(turned[-1].refused.problems), MAX_REASON_CHARS)
             lines.append(f"nothing was explored, every brief was refused: {why}")
-        titles = self._without_room()
-        if titles:
-            shown = ", ".join(titles[:MAX_TITLES])
-            more = len(titles) - MAX_TITLES
-            shown += f" and {more} more" if more > 0 else ""
-            briefs = "1 brief" if len(titles) == 1 else f"{len(titles)} briefs"
-            lines.append(f"{briefs} found no subagent, all {USED_UP}: {shown}")
+        for why in (USED_UP, NO_BUDGET):
+            if titles := self._without_room(parent, why):
+                lines.append(_turned_away(titles, why))
         return lines
 
     def stopped(self) -> list[str]:
-        """Return those of the lines of `missing` that a person asked for."""
-        return [_line(each) for each in self._unmet() if each.is_cancelled]
+        """Return those of the lines of `missing` of the lead that a person wanted."""
+        unmet = _unmet(self.sent_by(LEAD))
+        return [_line(each) for each in unmet if each.is_cancelled]
 
-    def _unmet(self) -> list[Place]:
-        places = self.places
+    def _unanswered(self, places: list[Place]) -> list[str]:
         return [
-            place
+            f"subagent {place.id} ({place.title}), {problem}"
             for place in places
-            if place.problem and not any(makes_up_for(each, place) for each in places)
+            for call, problem in place.unanswered
+            if not any(
+                each.call == call and not each.problem for each in places
+            )  # a new one took its place
         ]
 
-    def _without_room(self) -> list[str]:
-        """Return the titles that there was no subagent for and that got no answer.
+    def _without_room(self, parent: str, why: str) -> list[str]:
+        """Return the titles that were turned away and that got no answer.
 
         Titles may be the same: those of one call are briefs of their own, those of
         another call the same briefs tried again.
         """
         tries: dict[str, Counter[str]] = {}
         first: dict[str, tuple[str, int]] = {}  # as written, and how many were there
-        for (call, index), refused in self._refused.items():
-            if refused.no_room:
+        for (who, call, _), turned in self._turned.items():
+            refused = turned.refused
+            fits = refused.no_room if why == USED_UP else refused.no_budget
+            if who == parent and fits:
                 title = one_line(refused.title)
-                before = self._accepted_before[call, index]
-                first.setdefault(title.casefold(), (title, before))
+                first.setdefault(title.casefold(), (title, turned.before))
                 tries.setdefault(title.casefold(), Counter())[call] += 1
         titles: list[str] = []
         for key, (title, before) in first.items():
             came = [
                 each
                 for each in self.places[before:]
-                if each.title.casefold() == key and not each.problem
+                if each.parent == parent
+                and each.title.casefold() == key
+                and not each.problem
             ]
             titles += [title] * (max(tries[key].values()) - len(came))
         return titles
 
     def remarks(self) -> list[str]:
         """Return what a reader of the report should know besides, a line each."""
-        return [
+        lines = [
+            f"Withdrawn by the lead: {place.id} ({place.title}): "
+            + one_line(place.ended.reason, MAX_REASON_CHARS)
+            for place in self.sent_by(LEAD)
+            if place.is_withdrawn and place.is_cancelled and place.ended
+        ]
+        return lines + [
             "Unsupported, the quoted evidence was not found in its source: "
             + ", ".join(f"[{agent}#{number}]" for number in numbers)
-            for agent, numbers in self.unsupported.items()
+            for agent, numbers in self.unsupported_for(LEAD).items()
         ]
 
     def _end(self, ended: SubagentEnded) -> None:
         """Take over an end; one whose brief is lost counts for its findings only."""
-        for place in self.places:
-            if place.id == ended.id:
-                place.ended = ended
-                return
-        self._lost.append(ended)
+        place = self._by_id.get(ended.id)
+        if place is None:
+            self._lost.append(ended)
+        elif place.ended is None:
+            place.answers.append(ended)
+
+
+def _unmet(places: list[Place]) -> list[Place]:
+    return [
+        place
+        for place in places
+        if place.problem
+        and not place.is_withdrawn
+        and not any(makes_up_for(each, place) for each in places)
+    ]
+
+
+def _turned_away(titles: list[str], why: str) -> str:
+    shown = ", ".join(titles[:MAX_TITLES])
+    more = len(titles) - MAX_TITLES
+    shown += f" and {more} more" if more > 0 else ""
+    briefs = "1 brief" if len(titles) == 1 else f"{len(titles)} briefs"
+    if why == USED_UP:
+        return f"{briefs} found no subagent, all {USED_UP}: {shown}"
+    return f"{briefs} {why}: {shown}"
 
 
 def _line(place: Place) -> str:

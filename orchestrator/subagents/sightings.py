@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from orchestrator.events import Event, FileSeen, SubagentEnded, ToolEnded
+from orchestrator.events import (
+    Event,
+    FileSeen,
+    SubagentAccepted,
+    SubagentEnded,
+    ToolEnded,
+)
+from orchestrator.ids import LEAD
 from orchestrator.spec.foreign import EXPLORE_NOTHING
 
 __all__ = ["Sightings"]
@@ -22,11 +30,13 @@ class Sightings:
             clipping.
         seen: agent id → path → versions, the newest last.
         delivered: path → most lines of any version that those others saw.
+        parents: subagent of a subagent → that one, which may quote what it saw.
     """
 
     explored: dict[str, int] = field(default_factory=dict)
     seen: dict[str, dict[str, list[FileSeen]]] = field(default_factory=dict)
     delivered: dict[str, int] = field(default_factory=dict)
+    parents: dict[str, str] = field(default_factory=dict)
 
     def copy(self) -> Sightings:
         """Return one of its own, which goes on from here."""
@@ -34,11 +44,15 @@ class Sightings:
             agent: {path: list(versions) for path, versions in files.items()}
             for agent, files in self.seen.items()
         }
-        return Sightings(dict(self.explored), seen, dict(self.delivered))
+        return Sightings(
+            dict(self.explored), seen, dict(self.delivered), dict(self.parents)
+        )
 
     def apply(self, event: Event) -> None:
         """Take in one event of the log."""
-        if event.kind == SubagentEnded.KIND:
+        if event.kind == SubagentAccepted.KIND and event.agent not in ("", LEAD):
+            self.parents[event.data["id"]] = event.agent
+        elif event.kind == SubagentEnded.KIND:
             self._close(event.data["id"])
         elif event.kind == ToolEnded.KIND:
             self._see(event)
@@ -47,7 +61,24 @@ class Sightings:
         for path, lines in self.lines(agent).items():
             self.delivered[path] = max(self.delivered.get(path, 0), lines)
         self.explored.pop(agent, None)
+        seen = self.seen.pop(agent, {})
+        if agent in self.parents:
+            for versions in seen.values():
+                for each in versions:
+                    self._add(self.parents[agent], each)
+
+    def reopen(self, agent: str, events: Iterable[Event]) -> None:
+        """Take in again what an agent saw that had delivered: it goes on.
+
+        Args:
+            agent: its id.
+            events: its own, all of them.
+        """
+        self.explored.pop(agent, None)
         self.seen.pop(agent, None)
+        for event in events:
+            if event.kind == ToolEnded.KIND:
+                self._see(event)
 
     def _see(self, event: Event) -> None:
         if event.data["name"] not in EXPLORE_NOTHING:
@@ -55,12 +86,14 @@ class Sightings:
             self.explored[event.agent] = before + event.data["full_tokens"]
         for entry in event.data.get("files") or ():
             seen = entry if isinstance(entry, FileSeen) else FileSeen.stored(entry)
-            files = self.seen.setdefault(event.agent, {})
-            versions = files.setdefault(seen.path, [])
-            # One file may have several texts: as it is, and as its page reads.
-            if seen in versions:
-                versions.remove(seen)
-            versions.append(seen)
+            self._add(event.agent, seen)
+
+    def _add(self, agent: str, seen: FileSeen) -> None:
+        versions = self.seen.setdefault(agent, {}).setdefault(seen.path, [])
+        # One file may have several texts: as it is, and as its page reads.
+        if seen in versions:
+            versions.remove(seen)
+        versions.append(seen)
 
     def of(self, agent: str) -> dict[str, list[FileSeen]]:
         """Return path → versions that `agent` saw; empty if it saw none."""

@@ -38,6 +38,8 @@ class ToolOutput:
     """Accepted hand-in: the agent's loop ends with this step."""
     value: Any = None
     """What the hand-in is, for the program; never shown to a model."""
+    delivers: tuple[str, ...] = ()
+    """Deliveries of subagents in it: `a3`, or `a3/1` for its first follow-up."""
 
 
 class Clip(Protocol):

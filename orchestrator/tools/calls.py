@@ -30,6 +30,7 @@ class CallResult:
         ends: an accepted hand-in; the agent's loop ends with this step.
         value: what was handed in, for the program.
         tokens: estimated tokens of `content`.
+        delivers: deliveries of subagents in it.
     """
 
     call: str
@@ -39,6 +40,7 @@ class CallResult:
     ends: bool = False
     value: Any = None
     tokens: int = 0
+    delivers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""`delegate`: give work to subagents and wait for their findings."""
+"""`delegate`: give work to subagents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import ClassVar, Literal, Protocol
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.brief import Brief
-from orchestrator.errors import ToolError
 from orchestrator.tools.arguments import cleaned
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
 
@@ -25,13 +24,13 @@ class DispatchPort(Protocol):
     """Runs subagents for one agent."""
 
     async def delegate(self, call: str, briefs: list[Brief], wait: str) -> ToolOutput:
-        """Run the briefs side by side and return their findings.
+        """Run the briefs side by side and return the findings waited for.
 
         Args:
             call: id of the `tool_use` block; with a brief's place it names a subagent
                 across a resume.
             briefs: in the model's order.
-            wait: `all`.
+            wait: `all`, `first` or `none`.
 
         Raises:
             ToolError: the briefs are refused; nothing was spent.
@@ -46,12 +45,14 @@ class DelegateArgs(BaseModel):
 
     briefs: tuple[Brief, ...] = Field(min_length=1, max_length=500)
     wait: Literal["all", "first", "none"] = Field(
-        default="all", description="Only `all` for now."
+        default="all",
+        description="Until all have ended, the first one, or not at all. The others "
+        "work on; their findings come by themselves, or with `wait_for`.",
     )
 
 
 class Delegate:
-    """Starts subagents and waits for them."""
+    """Starts subagents, and waits for them or not."""
 
     name: ClassVar[str] = "delegate"
     description: ClassVar[str] = (
@@ -69,16 +70,11 @@ class Delegate:
         self._dispatch = dispatch
 
     async def run(self, args: DelegateArgs, context: ToolContext) -> ToolOutput:
-        """Return the findings of all briefs, in their order.
+        """Return the findings that came in, in the order of the briefs.
 
         Raises:
-            ToolError: the briefs are refused, or `wait` is not there yet.
+            ToolError: the briefs are refused.
         """
-        if args.wait != "all":
-            raise ToolError(
-                f"`wait: {args.wait}` is not there yet; leave it out to wait for all. "
-                "Nothing was started."
-            )
         output = await self._dispatch.delegate(
             context.call, list(cleaned(args).briefs), args.wait
         )

@@ -35,6 +35,7 @@ class Admitted:
     files: tuple[FileSeen, ...] = ()
     ends: bool = False
     value: Any = field(default=None)
+    delivers: tuple[str, ...] = ()
 
 
 def admit(output: ToolOutput | str, context: ToolContext, clip: Clip) -> Admitted:
@@ -80,6 +81,7 @@ def admit(output: ToolOutput | str, context: ToolContext, clip: Clip) -> Admitte
         output.files,
         output.ends,
         output.value,
+        output.delivers,
     )
 
 

@@ -336,6 +336,7 @@ class Executor:
             artifact=outcome.artifact,
             files=list(outcome.files),
             ends=outcome.ends,
+            delivers=list(outcome.delivers),
         )
         if not isinstance(job.spec.prior, OnRecord):
             self._log.append(ended, agent=job.context.agent, cause=cause)
@@ -347,6 +348,7 @@ class Executor:
             ends=outcome.ends,
             value=outcome.value,
             tokens=outcome.tokens,
+            delivers=outcome.delivers,
         )
 
 

@@ -8,6 +8,7 @@ import pytest
 from agent_bench import DONE, AgentBench, Echo, Write, results_in, use
 
 from orchestrator.agent.rebuild import AgentRecords, agent_past, rebuild_headless
+from orchestrator.agent.replay import Remade
 from orchestrator.events import Event, ThinkingDropped
 from orchestrator.messages import text_block
 from orchestrator.models.base import ModelRequest
@@ -104,11 +105,11 @@ async def test_what_stands_in_for_a_lost_result_is_made_once_and_on_record(
     await bench.resume(
         [[think("four"), use("t5")], DONE],
         lost=2,
-        remake=lambda call: "remade" if call == "t2" else "",
+        remake=lambda call: Remade("remade" if call == "t2" else ""),
     )
     bench.cut(bench.events("model.answered")[-1].seq - 1)
     sent = bench.requests[1]
-    await bench.resume([DONE], lost=2, remake=lambda _call: "made another way")
+    await bench.resume([DONE], lost=2, remake=lambda _call: Remade("made another way"))
 
     told = {
         block["tool_use_id"]: block["content"]

@@ -8,7 +8,8 @@ import pytest
 from run_bench import brief
 
 from orchestrator.messages import Block, Message, text_block, user_message
-from orchestrator.runtime.lead import FRAME_TOKENS, OwnReads, expected_tokens
+from orchestrator.runtime.lead import OwnReads
+from orchestrator.subagents.expecting import FRAME_TOKENS, expected_tokens
 from orchestrator.tools.calls import CallResult
 
 

@@ -8,6 +8,7 @@ from run_bench import brief
 from orchestrator.brief import Brief
 from orchestrator.events import BriefRefused, SubagentEnded
 from orchestrator.findings import Findings
+from orchestrator.ids import LEAD
 from orchestrator.subagents.child import Child
 from orchestrator.subagents.roster import USED_UP, Roster
 
@@ -17,13 +18,17 @@ NOTHING = Findings(status="nothing_found", summary="Looked everywhere.")
 def accept(roster: Roster, call: str, index: int, title: str = "Same") -> None:
     child = Child(roster.next_id(), Brief.model_validate(brief(title)), "lead")
     roster.take_in(child, call, index)
-    roster.places[-1].ended = SubagentEnded(
-        child.id, "nothing_found", "submitted", "", NOTHING.model_dump(), 0, 0
+    roster.places[-1].answers.append(
+        SubagentEnded(
+            child.id, "nothing_found", "submitted", "", NOTHING.model_dump(), 0, 0
+        )
     )
 
 
 def refuse(roster: Roster, call: str, index: int, title: str = "Same") -> None:
-    roster.note_refused(BriefRefused(call, index, title, [f"all 2 {USED_UP}"], True))
+    roster.note_refused(
+        BriefRefused(call, index, title, [f"all 2 {USED_UP}"], True), LEAD
+    )
 
 
 @pytest.mark.parametrize(
@@ -44,6 +49,6 @@ def test_briefs_of_one_title_are_told_apart(later: list[str], missing: str) -> N
     for index, came in enumerate(later):
         (accept if came == "yes" else refuse)(roster, "c2", index)
 
-    lines = roster.missing(has_explored=True)
+    lines = roster.missing(LEAD, has_explored=True)
 
     assert [line.split(",")[0] for line in lines] == ([missing] if missing else [])

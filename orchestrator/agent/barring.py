@@ -1,0 +1,24 @@
+"""Calls that must not run, because they did not arrive whole."""
+
+from __future__ import annotations
+
+from orchestrator.models.base import Reply
+from orchestrator.tools.calls import Barred
+
+__all__ = ["barred_calls"]
+
+CUT = (
+    "This call was cut by the output limit before it was complete, so it was not run. "
+    "The limit is now higher. Send the whole call again, or do the work in smaller "
+    "parts."
+)
+BROKEN = "The input of this call is not a JSON object, so it was not run: {text}"
+
+
+def barred_calls(reply: Reply) -> dict[str, Barred]:
+    """Return what is known of the calls of a reply: some came to pieces."""
+    barred = {
+        call: Barred(BROKEN.format(text=text[:200]))
+        for call, text in reply.broken_calls.items()
+    }
+    return {**barred, **dict.fromkeys(reply.cut_calls, Barred(CUT))}

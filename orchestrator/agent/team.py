@@ -1,0 +1,85 @@
+"""The port to the subagents of an agent, as its loop needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from orchestrator.messages import Block
+
+__all__ = ["NO_TEAM", "Late", "Team"]
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """Findings that came in while their parent did something else.
+
+    Attributes:
+        text: one block for its next user message.
+        delivers: the deliveries in it.
+    """
+
+    text: str
+    delivers: tuple[str, ...]
+
+
+class Team(Protocol):
+    """The subagents of one agent: who is out, and what has come in."""
+
+    def expects(self, calls: Sequence[Block]) -> int:
+        """Return how many tokens of findings may come in while others spend.
+
+        Args:
+            calls: that are about to run; they may send subagents.
+        """
+        ...
+
+    def is_out(self) -> bool:
+        """Return whether a subagent is at work, or has findings not delivered yet."""
+        ...
+
+    async def wait(self) -> None:
+        """Wait until no subagent is at work; their own limits bound that."""
+        ...
+
+    async def settle(self, seconds: float) -> None:
+        """Wait until no subagent is at work, and end those that are after a while.
+
+        They leave what they have.
+
+        Args:
+            seconds: how long they are waited for; 0 ends them at once.
+        """
+        ...
+
+    async def late(self) -> Late | None:
+        """Return what has come in and is not delivered yet, bounded; None: nothing.
+
+        Raises:
+            StoreError: the run folder cannot be written.
+        """
+        ...
+
+
+class _Nobody:
+    """The team of an agent that sends nobody."""
+
+    def expects(self, calls: Sequence[Block]) -> int:
+        del calls
+        return 0
+
+    def is_out(self) -> bool:
+        return False
+
+    async def wait(self) -> None:
+        return
+
+    async def settle(self, seconds: float) -> None:
+        del seconds
+
+    async def late(self) -> Late | None:
+        return None
+
+
+NO_TEAM: Team = _Nobody()

@@ -1,0 +1,170 @@
+"""What subagents have brought and their parent has not got: each goes out once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import anyio.to_thread
+
+from orchestrator.agent.state import AgentState
+from orchestrator.models.choose import window_tokens
+from orchestrator.subagents.crew import Crew
+from orchestrator.subagents.fan_out import Delivery, delivery
+from orchestrator.subagents.place import Place, as_delivered, delivery_id
+from orchestrator.subagents.render import Delivered, Refused, Row
+from orchestrator.subagents.roster import Roster
+from orchestrator.subagents.staleness import stale, stale_note
+
+__all__ = ["Due", "Mail"]
+
+DELIVERY_SHARE = 0.25
+"""Of the parent's free window: what all findings of one delivery may take together."""
+REUSED = (
+    "the brief is the same as before, and nothing in its scope has changed since: "
+    "these are the earlier findings, and nothing was spent"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """One delivery: what a subagent brought on its brief, or on a further question."""
+
+    place: Place
+    number: int
+
+    @property
+    def id(self) -> str:
+        """Return its name."""
+        return delivery_id(self.place.id, self.number)
+
+
+class Mail:
+    """The deliveries of one agent.
+
+    What is in its conversation is delivered, and never again; what a call of the
+    newest step has taken is as good as that, until the step is over.
+    """
+
+    def __init__(self, crew: Crew, roster: Roster, parent: str) -> None:
+        self._crew = crew
+        self._roster = roster
+        self._parent = parent
+        self._state: AgentState | None = None
+        self._window = window_tokens(crew.models.lead)
+        self._taken: set[str] = set()
+
+    def attach(self, state: AgentState, window: int) -> None:
+        """Say whose conversation it is, and how many tokens that may hold."""
+        self._state, self._window = state, window
+
+    def due(self, places: Sequence[Place]) -> list[Due]:
+        """Return what these have brought and their parent has not got."""
+        return [each for each in self._unseen(places) if each.id not in self._taken]
+
+    def unseen(self) -> list[Due]:
+        """Return what all subagents have brought and their parent has not read.
+
+        What a call of the step that is under way has taken is among it.
+        """
+        return list(self._unseen(self._roster.sent_by(self._parent)))
+
+    def _unseen(self, places: Sequence[Place]) -> Iterator[Due]:
+        delivered = self._state.delivered if self._state else set()
+        for place in places:
+            for number in range(len(place.answers)):
+                each = Due(place, number)
+                # Older logs name the call that delivered all that it sent.
+                is_of_call = number == 0 and place.call in delivered
+                if each.id not in delivered and not is_of_call:
+                    yield each
+
+    def end_step(self) -> None:
+        """Forget what calls have taken: it is in the conversation now, or was lost."""
+        self._taken.clear()
+
+    async def deliver(
+        self,
+        dues: Sequence[Due],
+        *,
+        refused: Sequence[Refused] = (),
+        reused: Sequence[Place] = (),
+        others: Sequence[Place] = (),
+        told: str = "",
+    ) -> Delivery:
+        """Return what the parent is told, within a quarter of its free window.
+
+        Args:
+            dues: what is delivered; it counts as taken from now on.
+            refused: briefs that were sent back.
+            reused: subagents whose earlier findings answer a brief.
+            others: those of which nothing is delivered now.
+            told: the program's own words about the whole, or "".
+
+        Raises:
+            StoreError: the run folder cannot be written.
+        """
+        self._taken.update(each.id for each in dues)
+        rows = [self._row(place) for place in others]
+
+        def make() -> Delivery:
+            return self.render(
+                dues, refused=refused, reused=reused, rows=rows, told=told
+            )
+
+        try:
+            return await anyio.to_thread.run_sync(make)
+        except BaseException:
+            self._taken.difference_update(each.id for each in dues)
+            raise
+
+    def render(
+        self,
+        dues: Sequence[Due],
+        *,
+        refused: Sequence[Refused] = (),
+        reused: Sequence[Place] = (),
+        rows: Sequence[Row] = (),
+        told: str = "",
+    ) -> Delivery:
+        """Return what the parent is told; it reads and writes files.
+
+        Raises:
+            StoreError: the run folder cannot be written.
+        """
+        services = self._crew.services
+        found = [self._checked(each.place, each.number) for each in dues]
+        for place in reused:
+            again = self._checked(place, 0)
+            found.append(replace(again, notes=(REUSED, *again.notes)))
+        used = self._state.transcript.tokens if self._state else 0
+        total = int((self._window - used) * DELIVERY_SHARE)
+        return delivery(
+            found,
+            refused,
+            total,
+            services.count,
+            services.artifacts,
+            rows=rows,
+            told=told,
+        )
+
+    def _checked(self, place: Place, number: int) -> Delivered:
+        """Return findings with what has become of their files since."""
+        made, ended = as_delivered(place, number), place.answers[number]
+        note = stale_note(
+            made.findings,
+            stale(self._crew.workspace, ended.sources),
+            agent=place.id,
+            first_item=ended.first_item,
+        )
+        return replace(made, stale=note)
+
+    def _row(self, place: Place) -> Row:
+        state = place.state
+        if place.ended is not None:
+            state = "delivered before"
+        elif place.is_begun:
+            used = self._crew.spent_by(place.id).tokens
+            state = f"{state}, {used:,} tokens used"
+        return Row(place.id, place.brief.title, state)
