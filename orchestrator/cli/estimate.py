@@ -55,7 +55,8 @@ def estimate_run(
     task, selection = prepared.task, prepared.profiles
     agents = list(selection.subagents.values())
     wanted = len(task.questions) or SUBAGENTS_WITHOUT_QUESTIONS
-    subagents = min(wanted, task.limits.subagents) if agents else 0
+    can_send = bool(agents and task.limits.depth)
+    subagents = min(wanted, task.limits.subagents) if can_send else 0
     facts = count(workspace_text(task.workspace.name, book=prepared.book))
     first = count(
         lead_first_message(

@@ -8,8 +8,10 @@ from typing import Any
 
 from orchestrator.context.tokens import estimate
 from orchestrator.messages import encode
+from orchestrator.spec.profiles import DELEGATION
 from orchestrator.tools.base import Tool
 from orchestrator.tools.delegate import Delegate
+from orchestrator.tools.directing import Cancel, FollowUp, WaitFor
 from orchestrator.tools.files import ListDir, ReadFile
 from orchestrator.tools.handin import Finish, SubmitFindings
 from orchestrator.tools.notes import UpdateNotes
@@ -20,10 +22,12 @@ from orchestrator.tools.search import Glob, Grep
 __all__ = ["ToolRow", "definition_tokens", "tool_rows"]
 
 TOOLS: tuple[type[Tool[Any]], ...] = (
-    Delegate, Finish, SubmitFindings, UpdateNotes, ReadRef, ReadFile, Grep, Glob,
-    ListDir,
+    Delegate, WaitFor, FollowUp, Cancel, Finish, SubmitFindings, UpdateNotes, ReadRef,
+    ReadFile, Grep, Glob, ListDir,
 )  # fmt: skip
-_WHO = {"delegate": "lead", "finish": "lead", "submit_findings": "subagents"}
+# Subagents whose profile lists `delegate` have the first four too while depth remains.
+_WHO = dict.fromkeys((*DELEGATION, "finish"), "lead")
+_WHO["submit_findings"] = "subagents"
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,40 @@ class TestCheck:
         ):
             assert words in out, words
 
+    @pytest.mark.parametrize(
+        ("depth", "has_it", "words"),
+        [
+            pytest.param(1, False, "with 1 it works alone", id="one level"),
+            pytest.param(2, True, "may send its own kind again; only", id="two levels"),
+        ],
+    )
+    def test_what_depth_means_for_a_profile_that_delegates_is_said_once(
+        self, task: Path, capsys: Capture, depth: int, has_it: bool, words: str
+    ) -> None:
+        chosen = ["--set", "agents=[explorer, summarizer]"]
+        chosen += ["--set", f"limits.depth={depth}"]
+        assert main(["check", str(task), *chosen, "--json"]) == 0
+
+        report = as_json(capsys)
+        [notice] = [each for each in report["notices"] if "summarizer" in each]
+        assert words in notice
+        tools = {each["name"]: each["tools"] for each in report["profiles"]}
+        assert ("delegate" in tools["summarizer"]) is has_it
+        assert "delegate" not in tools["explorer"]
+        assumed = " ".join(report["estimate"]["assumptions"])
+        assert ("subagents of subagents are not counted" in assumed) is has_it
+
+    def test_a_lead_without_subagents_is_not_charged_for_directing_them(
+        self, task: Path, capsys: Capture
+    ) -> None:
+        def tokens(*chosen: str) -> int:
+            assert main(["check", str(task), *chosen, "--json"]) == 0
+            return int(as_json(capsys)["estimate"]["tokens"])
+
+        alone = tokens("--set", "limits.subagents=0")
+        assert alone < tokens("--set", "limits.subagents=1") / 2
+        assert alone == tokens("--set", "limits.depth=0")
+
     def test_nothing_is_written(self, task: Path, here: Path) -> None:
         assert main(["check", str(task)]) == 0
         assert list(here.iterdir()) == [task]
@@ -201,8 +235,8 @@ class TestTools:
         assert main(["tools", "--json"]) == 0
         rows = {row["name"]: row for row in as_json(capsys)}
         assert set(rows) == {
-            "delegate", "finish", "submit_findings", "update_notes", "read_ref",
-            "read_file", "grep", "glob", "list_dir",
+            "delegate", "wait_for", "follow_up", "cancel", "finish", "submit_findings",
+            "update_notes", "read_ref", "read_file", "grep", "glob", "list_dir",
         }  # fmt: skip
         assert rows["delegate"]["who"] == "lead"
         assert rows["submit_findings"]["who"] == "subagents"
@@ -217,7 +251,7 @@ class TestTools:
 
     def test_text_has_a_line_per_tool(self, capsys: Capture) -> None:
         assert main(["tools"]) == 0
-        assert len(capsys.readouterr().out.splitlines()) == 10
+        assert len(capsys.readouterr().out.splitlines()) == 13
 
 
 class TestSchema:

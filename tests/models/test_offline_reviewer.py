@@ -82,6 +82,7 @@ async def test_a_statement_that_its_place_holds_is_no_fault(
     assert findings["items"] == []
     assert findings["summary"].startswith("The draft holds, as far as words")
     assert "1 of 1 statements" in findings["summary"]
+    assert findings["failed_attempts"][0]["why"].startswith("no fault: ")
     assert "No language model was used" in findings["summary"]
 
 
@@ -165,6 +166,8 @@ def test_a_citation_belongs_to_the_sentence_right_before_it() -> None:
         ("B is red", [("a.md", 1, 1), ("b.md", 2, 3)]),
         ("C is blue", [("c.md", 4, 4), ("c.md", 9, 9)]),
     ]
+    quoted = 'Find what answers: "- E is green [e.md:5]."\n\n- E is green [e.md:5].'
+    assert [each.text for each in statements_in(quoted)] == ["E is green"]
 
 
 def test_the_shipped_prompts_tell_the_roles_apart() -> None:

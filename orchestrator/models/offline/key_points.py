@@ -25,7 +25,7 @@ MAX_CLAIM_CHARS = 280
 SHORT_CHARS = 160
 MAX_PLACES = 3
 MIN_CHARS = 24
-BYTES_PER_TOKEN = 2.8
+BYTES_PER_TOKEN = 2.5
 FRAME_TOKENS = 24
 """What stands around one item: its number, its source, its marks."""
 SUMMARY_SHARE = 0.25

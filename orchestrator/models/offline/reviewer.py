@@ -14,7 +14,7 @@ from typing import Any
 from orchestrator.evidence import NEAR_LINES
 from orchestrator.models.offline.explorer import HAND_IN, Step, explore
 from orchestrator.models.offline.passages import Page
-from orchestrator.models.offline.phrases import shortened
+from orchestrator.models.offline.phrases import UNSEARCHED, shortened, tried
 from orchestrator.models.offline.places import quote_near, span
 from orchestrator.models.offline.ranking import Question
 from orchestrator.models.offline.reading import Call, Conversation
@@ -29,6 +29,7 @@ MAX_QUOTE_CHARS = 400
 ENOUGH = 0.6
 """Share of what a statement is about that its place must hold."""
 CONFIDENCE = 0.4
+MAX_TOLD = 12
 
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)*")
 _WORDS_OF_NUMBERS = (
@@ -187,8 +188,27 @@ def _findings(verdicts: Sequence[_Verdict]) -> dict[str, Any]:
         "open_questions": [
             f"“{shortened(each.statement.text, 200)}”: {each.unread}" for each in unread
         ],
-        "failed_attempts": [],
+        "failed_attempts": [
+            {
+                "tried": tried(each.statement.text, _words_of(each)),
+                "why": _why(each)[:480],
+            }
+            for each in verdicts
+            if not each.lacking
+        ][:MAX_TOLD],
     }
+
+
+def _words_of(verdict: _Verdict) -> str:
+    strong = Question.of(verdict.statement.text).strong
+    return ", ".join(concept.label for concept in strong) or "-"
+
+
+def _why(verdict: _Verdict) -> str:
+    """Return why a statement is no fault; the lead reads the mark before the colon."""
+    if verdict.unread:
+        return f"{UNSEARCHED}: {verdict.unread}"
+    return "no fault: the cited lines hold its words and numbers"
 
 
 def _item(verdict: _Verdict) -> dict[str, Any]:

@@ -12,7 +12,7 @@ __all__ = ["Cited", "Statement", "statements_in"]
 
 _APART = ("constraints", "context files", "scope", "deliverable", "subagents")
 _BULLET = re.compile(r"^\s*(?:[-*+•>]|\d+[.)、])\s+")
-_SENTENCE = re.compile(r"(?<=[。！？])|(?<=[.!?;；])\s+(?=\S)")
+_SENTENCE = re.compile(r"(?<=[。！？])|(?<=[.!?;；])\s+(?=\S)|(?<=[:：])\s*(?=[\"“])")
 _EDGES = " \t,.;:，。；：–—-\"'“”"
 
 
@@ -36,7 +36,8 @@ class Statement:
 def statements_in(first: str) -> list[Statement]:
     """Return the statements of a brief that cite a place, in order, each once.
 
-    What stands right before a citation is what it is cited for: the last sentence.
+    What stands right before a citation is what it is cited for: the last sentence, or
+    what is quoted behind a colon.
     """
     found: dict[str, Statement] = {}
     for name, text in sections(first).items():
