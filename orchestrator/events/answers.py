@@ -39,7 +39,7 @@ class Answer:
         items: how many there are.
         unsupported: items whose evidence was not found.
         unsupported_items: their numbers.
-        explored_tokens: of all that its tools returned for this.
+        explored_tokens: of all that its tools returned up to then.
         returned_tokens: of what it handed over.
         findings: as handed over; {} where they are not kept.
     """

@@ -58,7 +58,7 @@ class AgentView:
     _set_aside: tuple[float, int] = (0.0, 0)
     """Dollars and tokens, for the request that is out."""
     _exploring: int = 0
-    """Tokens explored for the answer that it is at work on."""
+    """Tokens explored since its newest answer."""
 
     def __post_init__(self) -> None:
         self.answers = Answers(self.id)
@@ -91,7 +91,8 @@ class AgentView:
     @property
     def explored_tokens(self) -> int:
         """Return tokens of all that its reading tools produced, before clipping."""
-        told = sum(each.explored_tokens for each in self.answers.all)
+        # Each answer tells of all up to it, those before included.
+        told = max(each.explored_tokens for each in self.answers.all)
         return told + self._exploring
 
     @property

@@ -125,7 +125,7 @@ def test_a_further_question_leaves_the_answer_to_the_brief_as_it_is(
     assert (further.question, further.is_delivered) == (QUESTION, True)
     assert len(agent.answers.brief.findings["items"]) == 4
     assert agent.unsupported_claims == ["claim 2 of a5", "claim 2 of a5"]
-    assert (agent.turns, agent.explored_tokens, agent.returned_tokens) == (3, 8000, 600)
+    assert (agent.turns, agent.explored_tokens, agent.returned_tokens) == (3, 5200, 600)
     assert agent.tokens.output == 300
 
 

@@ -43,6 +43,12 @@ TITLES = {
 }
 
 
+def brief(title: str) -> dict[str, Any]:
+    """A brief that stands alone."""
+    objective = f"Find out about this, for a security review: {title}."
+    return {"title": title, "objective": objective, "questions": [f"{title}: how?"]}
+
+
 class _Pen:
     """Writes one event after the other, a second apart."""
 
@@ -61,10 +67,25 @@ class _Pen:
 
     def begins(self, agent: str, title: str = "") -> Event:
         is_lead = agent == "lead"
+        settings = {
+            "max_output_tokens": 8192,
+            "call_s": 600,
+            "silence_s": 90,
+            "request": {},
+        }
         started = AgentStarted(
-            "lead" if is_lead else "subagent", "lead" if is_lead else "explorer",
-            title or TITLES[agent], "m", "", [], [], [], {}, {}, [],
-        )  # fmt: skip
+            role="lead" if is_lead else "subagent",
+            profile="lead" if is_lead else "explorer",
+            title=title or TITLES[agent],
+            model="m",
+            parent="",
+            system=[],
+            tools=[],
+            first=[{"type": "text", "text": "Go."}],
+            settings=settings,
+            limits={"turns": 9},
+            allowed=[],
+        )
         return self(started, agent)
 
     def asks(self, agent: str, turn: int) -> Event:
@@ -91,7 +112,9 @@ class _Pen:
         return self(ended, agent)
 
     def accepts(self, child: str, parent: str, call: str) -> Event:
-        accepted = SubagentAccepted(child, call, 0, TITLES[child], "explorer", {})
+        accepted = SubagentAccepted(
+            child, call, 0, TITLES[child], "explorer", brief(TITLES[child])
+        )
         return self(accepted, parent)
 
     def explores(self, agent: str) -> Iterator[Event]:
@@ -109,12 +132,18 @@ class _Pen:
         items: int = 2,
         outcome: str = "submitted",
         reason: str = "",
+        explored: int = 4000,
         **more: Any,
     ) -> Iterator[Event]:
-        claims = [{"claim": f"claim {n} of {agent}"} for n in range(1, items + 1)]
+        evidence = [{"source": "src/auth.py:3", "quote": "def verify_token(raw):"}]
+        claims = [
+            {"claim": f"claim {n} of {agent}", "evidence": evidence, "confidence": 0.8}
+            for n in range(1, items + 1)
+        ]
+        found = {"status": status, "summary": "In one place.", "items": claims}
         yield self(AgentEnded(outcome, reason, 2), agent)
         ended = SubagentEnded(
-            agent, status, outcome, reason, {"items": claims}, 4000, 300, **more
+            agent, status, outcome, reason, found, explored, 300, **more
         )
         yield self(ended, agent)
 
@@ -174,9 +203,11 @@ def _first_half(pen: _Pen) -> Iterator[Event]:
 
 def _second_half(pen: _Pen) -> Iterator[Event]:
     yield from pen.turn("a5", 3)
+    yield pen.calls("a5", "g5", "grep", pattern="rotate")
+    yield pen.returns("a5", "g5", "grep", full=1200)
     yield from pen.ends(
         "a5", "complete", items=2, question=QUESTION, first_item=5,
-        unsupported=1, unsupported_items=[6],
+        unsupported=1, unsupported_items=[6], explored=5200,
     )  # fmt: skip
     yield pen.returns("lead", "f1", "follow_up", "a5/1")
     yield pen(LimitReachedEvent("stall_s", 300, 300), "a6")

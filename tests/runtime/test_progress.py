@@ -1,0 +1,195 @@
+"""The table of subagents in `progress.md`: true at every level, and after a resume."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import orjson
+import pytest
+from deep_runs import QUESTION, ended_run, live_run
+
+from orchestrator.cli.notes_text import rendered_notes
+from orchestrator.cli.output import Style, width
+from orchestrator.events import Event
+from orchestrator.runtime.members import Members
+from orchestrator.runtime.progress import Progress
+from orchestrator.runtime.snapshots import read_history
+from orchestrator.store.layout import RunFolder, create
+from orchestrator.store.notes import AgentRow
+from orchestrator.testing import FakeClock
+
+RUN_ID = "20261129-201500-deep-7f3a"
+CUT = re.compile(r" (?<!\\)\| ")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return create(tmp_path, RUN_ID)
+
+
+def written(folder: RunFolder, progress: Progress) -> dict[str, list[str]]:
+    """The table as written: id → the other cells."""
+    progress.write(force=True)
+    text = folder.progress.read_text()
+    rows = [CUT.split(line[2:-2]) for line in text.split("\n") if line[:3] == "| a"]
+    return {row[0]: row[1:] for row in rows}
+
+
+def fed(folder: RunFolder, events: Iterable[Event]) -> Progress:
+    progress = Progress(folder, FakeClock())
+    for event in events:
+        progress.apply(event)
+    return progress
+
+
+def resumed(folder: RunFolder, events: Iterable[Event]) -> Progress:
+    """As a later process takes over what the log holds."""
+    lines = [orjson.dumps(event.to_dict()) + b"\n" for event in events]
+    folder.events.write_bytes(b"".join(lines))
+    history = read_history(folder)
+    progress = Progress(folder, FakeClock())
+    progress.restore(history.kept_events(folder), history)
+    return progress
+
+
+def goes_on(events: list[Event]) -> Event:
+    newest = events[-1]
+    data = {"versions": {}, "after": newest.seq}
+    return Event(newest.seq + 1, newest.at, newest.run, "", "run.resumed", 0, data)
+
+
+def test_what_each_subagent_does_is_written_at_every_level(folder: RunFolder) -> None:
+    table = written(folder, fed(folder, live_run()))
+
+    assert [*table] == ["a1", "a2", "a3", "a4", "a5", "a6", "a7"]
+    assert {agent: row[:3] for agent, row in table.items()} == {
+        "a1": ["Where tokens are checked", "running", "waits for a2, a3"],
+        "a2": ["↳ Sessions in the shop", "waiting", "waits for a place"],
+        "a3": ["↳ Sessions in the admin pages", "running", "waits for a4"],
+        "a4": [
+            "↳ ↳ Cookies of the admin pages",
+            "running",
+            "searches for “refund” in docs",
+        ],
+        "a5": [
+            "Password hashing and its settings",
+            "waiting",
+            f"waits for a place; asked further “{QUESTION}”",
+        ],
+        "a6": [
+            "Log of failed sign-ins",
+            "running",
+            "asks the model (since 20:15:56 UTC; 1 try failed: overloaded)",
+        ],
+        "a7": ["Rate limits of the sign-in page", "waiting", "waits for a place"],
+    }
+
+
+def test_how_each_subagent_ended_is_written_with_its_figures(folder: RunFolder) -> None:
+    table = written(folder, fed(folder, ended_run()))
+
+    lost = "not delivered to who sent it"
+    assert {agent: row[1:3] for agent, row in table.items()} == {
+        "a1": ["complete", "handed in 3 items; answers 1 later brief too"],
+        "a2": ["none found", "handed in nothing"],
+        "a3": ["cancelled", "cancelled by a1: the shop has no admin pages"],
+        "a4": [
+            "cancelled",
+            f"a3, which sent it, was cancelled; handed in 1 item; {lost}",
+        ],
+        "a5": [
+            "complete",
+            "handed in 4 items, 1 of them unsupported; asked 1 further question: "
+            "complete",
+        ],
+        "a6": [
+            "stalled",
+            "no progress: `stall_s` reached: used 300 of 300; the last call failed: "
+            "no answer",
+        ],
+        "a7": ["cancelled", f"the lead ended; handed in 1 item; {lost}"],
+    }
+    assert table["a5"][3:] == [
+        "3", "5,200", "600", "2,300", "0.02",
+        "[agents/a5/findings.md](agents/a5/findings.md)",
+    ]  # fmt: skip
+
+
+def test_a_run_that_was_cut_off_says_who_never_ran(folder: RunFolder) -> None:
+    events = live_run()
+    ended = {"state": "interrupted", "exit_code": 130, "reason": "", "missing": []}
+    over = Event(999, events[-1].at, RUN_ID, "", "run.ended", 0, ended)
+
+    table = written(folder, fed(folder, [*events, over]))
+
+    assert table["a4"][1:3] == ["not finished", "cut off"]
+    assert table["a7"][1:3] == ["not finished", "never ran"]
+    assert table["a5"][1:3] == [
+        "complete",
+        "handed in 4 items, 1 of them unsupported; asked 1 further question: cut off",
+    ]
+
+
+def test_a_later_process_writes_the_same_table(folder: RunFolder) -> None:
+    first = written(folder, fed(folder, ended_run()))
+
+    assert written(folder, resumed(folder, ended_run())) == first
+
+
+def test_after_a_resume_figures_are_whole_and_nobody_is_said_to_be_at_it(
+    folder: RunFolder,
+) -> None:
+    events = live_run()
+    first = written(folder, fed(folder, events))
+    progress = resumed(folder, events)
+    progress.apply(goes_on(events))
+
+    then = written(folder, progress)
+
+    figures = {agent: row[3:] for agent, row in first.items()}
+    assert {agent: row[3:] for agent, row in then.items()} == figures
+    assert {agent: row[2] for agent, row in then.items()} == {
+        "a1": "waits to be taken up again",
+        "a2": "waits for a place",
+        "a3": "waits to be taken up again",
+        "a4": "waits to be taken up again",
+        "a5": f"waits to be taken up again; asked further “{QUESTION}”",
+        "a6": "waits to be taken up again",
+        "a7": "waits for a place",
+    }
+
+
+def test_a_row_is_made_again_only_when_something_happened_to_its_agent() -> None:
+    members, events = Members(), live_run()
+    for event in events:
+        members.apply(event)
+
+    def rows() -> dict[str, AgentRow]:
+        return {row.id: row for row in members.rows(is_over=False)}
+
+    before = rows()
+    answered = next(each for each in ended_run()[len(events) :] if each.agent == "a5")
+    members.apply(answered)
+    after = rows()
+
+    assert {agent for agent in after if after[agent] is not before[agent]} == {"a5"}
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_person_reads_the_table_on_a_terminal_whole(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    fed(folder, ended_run()).write(force=True)
+
+    shown = list(rendered_notes(folder.progress.read_text(), style=Style(is_on=False)))
+    lines = "\n".join(shown).split("\n")
+
+    assert all(width(line) <= columns for line in lines)
+    text = "\n".join(lines)
+    assert "5,200" in text
+    if columns == 80:
+        assert "a4  ↳ ↳ Cookies of the admin pages" in text
+        assert "cancelled by a1: the shop has no" in text
