@@ -45,6 +45,7 @@ _IN_WORDS = {
 _ALL_WORDS = re.compile(
     r"\b(?:" + "|".join(w for w in _IN_WORDS if w.isascii()) + r")\b", re.IGNORECASE
 )
+_NO_NUMBERS = ("zero", "one")
 _METHOD = (
     "No language model was used: words and numbers were compared with the cited lines, "
     "and what they mean was not judged."
@@ -145,7 +146,10 @@ def _lacking(statement: str, text: str) -> tuple[str, ...]:
     words a part may be missing, for a statement is seldom in the words of its place.
     """
     there = _numbers(text)
-    numbers = [n for n in dict.fromkeys(_NUMBER.findall(statement)) if n not in there]
+    said = _NUMBER.findall(statement)
+    # `one` is seldom a number: one of them, one another.
+    said += [w for w in _ALL_WORDS.findall(statement) if w.lower() not in _NO_NUMBERS]
+    numbers = [n for n in said if _IN_WORDS.get(n.lower(), n) not in there]
     bag = Bag.of(text)
     strong = [c for c in Question.of(statement).strong if c.kind != "number"]
     missing = [c for c in strong if c.match(bag) < ENOUGH]

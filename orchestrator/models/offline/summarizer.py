@@ -41,6 +41,8 @@ MAX_DOCUMENTS = 6
 MAX_PARTS = 150
 NOTED = 5
 MAX_NOTE_CHARS = 160
+MAX_SECTION_CHARS = 7500
+"""Of a section of the notes; a little less than it may hold."""
 DEFAULT_TOKENS = 1200
 
 _APART = ("constraints", "context files", "scope", "deliverable", "subagents")
@@ -160,18 +162,41 @@ def _next_reads(
 def _notes(
     conversation: Conversation, parts: Sequence[Part], focus: Sequence[str]
 ) -> list[Step]:
-    """Return the notes of the parts that have none yet."""
+    """Return the notes of the parts that have none yet.
+
+    A section holds only so much: where the next part does not fit, all is said again
+    in fewer lines.
+    """
     if "update_notes" not in conversation.tools:
         return []
     steps: list[Step] = []
-    for part in parts:
-        points = points_of(part.page, focus)[:NOTED]
-        told = [f"- {shortened(p.claim, MAX_NOTE_CHARS)} [{p.source}]" for p in points]
-        text = "\n".join([f"### {part.name}", *(told or ["- nothing telling"])])
-        given = {"section": "Facts", "mode": "append", "text": text}
+    size = 0
+    for place, part in enumerate(parts):
+        text, mode = _noted(part, focus, NOTED), "append"
+        if size + len(text) > MAX_SECTION_CHARS:
+            text, mode = _shorter(parts[: place + 1], focus), "replace"
+            size = 0
+        size += len(text) + 2
+        given = {"section": "Facts", "mode": mode, "text": text}
         if not conversation.has_made("update_notes", given):
             steps.append(("update_notes", given))
     return steps
+
+
+def _noted(part: Part, focus: Sequence[str], most: int) -> str:
+    points = points_of(part.page, focus)[:most]
+    told = [f"- {shortened(p.claim, MAX_NOTE_CHARS)} [{p.source}]" for p in points]
+    return "\n".join([f"### {part.name}", *(told or ["- nothing telling"])])
+
+
+def _shorter(parts: Sequence[Part], focus: Sequence[str]) -> str:
+    """Return the notes of all parts in half a section: fewer lines of each."""
+    for most in range(NOTED - 1, 0, -1):
+        text = "\n\n".join(_noted(part, focus, most) for part in parts)
+        if len(text) <= MAX_SECTION_CHARS // 2:
+            return text
+    every = -(-len(text) // (MAX_SECTION_CHARS // 2))
+    return "\n\n".join(_noted(part, focus, 1) for part in parts[::every])
 
 
 def _hand_out(
