@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from orchestrator.events import KINDS, Event, WorkTime
 from orchestrator.inspection.agents import AgentView
+from orchestrator.inspection.limits import LimitUse
 from orchestrator.inspection.tokens import Cost, Tokens, number
 
 __all__ = ["LimitUse", "RunView", "moment"]
@@ -32,15 +33,6 @@ def moment(at: str) -> datetime | None:
 
 def _strings(value: object) -> list[str]:
     return [str(each) for each in value] if isinstance(value, list) else []
-
-
-@dataclass(frozen=True, slots=True)
-class LimitUse:
-    """How much of one limit is used, in its own unit."""
-
-    name: str
-    used: float
-    allowed: float
 
 
 @dataclass(slots=True)
@@ -175,7 +167,7 @@ class RunView:
 
         One that was not at its end when its run was: `never ran` or `cut off`.
         """
-        if agent.state == "ended" or self.is_running:
+        if agent.is_over or not self._is_left(agent):
             return agent.label
         if agent.answers.brief.is_over:  # cut off at a further question
             return agent.answers.brief.word
@@ -188,7 +180,16 @@ class RunView:
             agent: one of this run.
             now: for how long it has been at it; None: say since when.
         """
-        return agent.activity.phrase(now) if self.is_running else ""
+        return "" if self._is_left(agent) else agent.activity.phrase(now)
+
+    def _is_left(self, agent: AgentView) -> bool:
+        """Return whether nobody will work on an agent: its run is over, or a parent."""
+        seen: set[str] = set()
+        above = self.agents.get(agent.parent)
+        while self.is_running and above and above.id not in seen and not above.is_over:
+            seen.add(above.id)
+            above = self.agents.get(above.parent)
+        return not self.is_running or (above is not None and above.is_over)
 
     def undelivered(self, agent: AgentView) -> list[str]:
         """Return the ids of answers that will not arrive as things stand.

@@ -46,8 +46,9 @@ class _Member:
     sums: AgentSums = field(default_factory=AgentSums)
     reused: int = 0
     """Later briefs that its findings answered too."""
-    shown: AgentRow | None = None
-    """Its row of the last time, where nothing has happened since."""
+    shown: tuple[bool, AgentRow] | None = None
+    """Its row of the last time, where nothing has happened since, and whether nobody
+    was to work on it any more."""
 
 
 class Members:
@@ -162,21 +163,23 @@ class Members:
         """Return a row for each, those of a subagent right below it.
 
         Args:
-            is_over: nobody works on the run any more.
+            is_over: nobody works on the run any more; nor do those that were left by
+                one that has ended.
         """
         below: dict[str, list[_Member]] = {}
         for member in self._of.values():
             parent = member.parent if member.parent in self._of else ""
             below.setdefault("" if parent == member.id else parent, []).append(member)
         found: list[AgentRow] = []
-        stack = [(member, 0) for member in reversed(below.get("", []))]
+        stack = [(member, 0, is_over) for member in reversed(below.get("", []))]
         while stack:
-            member, depth = stack.pop()
-            if member.shown is None:
-                member.shown = _row(member, depth, is_over=is_over)
-            found.append(member.shown)
+            member, depth, is_left = stack.pop()
+            if member.shown is None or member.shown[0] is not is_left:
+                member.shown = is_left, _row(member, depth, is_over=is_left)
+            found.append(member.shown[1])
+            is_left = is_left or member.activity.state == "ended"
             children = reversed(below.get(member.id, []))
-            stack.extend((child, depth + 1) for child in children)
+            stack.extend((child, depth + 1, is_left) for child in children)
         return found
 
 

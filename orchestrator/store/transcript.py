@@ -6,7 +6,7 @@ The rule, the same for the runtime and for readers:
 - Each kept `model.answered` is an assistant message, as it came.
 - The `tool.ended` of its calls, in the order of the calls, and after them the texts of
   `text.added` form one user message.
-- The text of `run.reopened` is such a text too.
+- The texts of `run.reopened` and `subagent.asked` are such texts too.
 - `thinking.dropped` takes the thinking out of all messages up to there.
 - Calls whose reply is lost stand where it stood, as far as `tool.started` tells them.
 - A result that is lost is told as that, once a later reply is there.
@@ -35,6 +35,7 @@ __all__ = ["LOST", "as_jsonl", "rebuild"]
 
 LOST = "The record of this result is damaged; make the call again if you need it."
 
+_TELLING = frozenset(("text.added", "run.reopened", "subagent.asked"))
 _LOST_START = "(the record of how this began is damaged)"
 
 
@@ -174,7 +175,7 @@ def _take(conversation: _Conversation, event: Event) -> None:
             conversation.replace(call, block)
     elif event.kind == "thinking.dropped":
         conversation.drop_thinking()
-    elif event.kind in ("text.added", "run.reopened") and data.get("text"):
+    elif event.kind in _TELLING and data.get("text"):
         conversation.text(data["text"])
 
 

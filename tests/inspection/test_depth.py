@@ -172,6 +172,22 @@ def test_a_run_that_goes_on_says_that_nothing_has_happened_yet(live: RunView) ->
     assert doing(live)["a7"] == "waits for a place"
 
 
+def test_nobody_is_said_to_work_below_one_that_has_ended(live: RunView) -> None:
+    over = replace(live_run()[-1], kind="agent.ended", agent="a1", data={})
+
+    live.apply(over)
+
+    assert {who: live.label(live.agents[who]) for who in ("a2", "a3", "a4", "a6")} == {
+        "a2": "never ran",
+        "a3": "cut off",
+        "a4": "cut off",
+        "a6": "running",
+    }
+    assert {who for who, each in doing(live).items() if each} == {
+        "lead", "a5", "a6", "a7",
+    }  # fmt: skip
+
+
 def test_machines_are_told_the_same(ended: RunView) -> None:
     agents: dict[str, Any] = {each["id"]: each for each in ended.to_dict()["agents"]}
 

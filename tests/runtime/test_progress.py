@@ -132,6 +132,22 @@ def test_a_run_that_was_cut_off_says_who_never_ran(folder: RunFolder) -> None:
     ]
 
 
+def test_nobody_is_said_to_work_below_one_that_has_ended(folder: RunFolder) -> None:
+    events = live_run()
+    ended = {"outcome": "failed", "reason": "x", "turns": 2}
+    over = Event(999, events[-1].at, RUN_ID, "a1", "agent.ended", 0, ended)
+    progress = fed(folder, events)
+    before = written(folder, progress)
+    progress.apply(over)
+
+    table = written(folder, progress)
+
+    assert before["a4"][1] == "running"
+    assert table["a4"][1:3] == ["not finished", "cut off"]
+    assert table["a2"][1:3] == ["not finished", "never ran"]
+    assert table["a6"][1] == "running"
+
+
 def test_a_later_process_writes_the_same_table(folder: RunFolder) -> None:
     first = written(folder, fed(folder, ended_run()))
 

@@ -150,3 +150,13 @@ def test_jsonl_has_one_message_a_line() -> None:
     lines = as_jsonl(messages).splitlines()
 
     assert [orjson.loads(line) for line in lines] == messages
+
+
+def test_a_further_question_follows_the_hand_in_that_it_comes_after() -> None:
+    asked = event("subagent.asked", id="a1", question="And then?", text="Go on.")
+    events = [started(), answered(C1), ended("c1", "Accepted."), asked, answered(SAID)]
+
+    assert rebuild(events, "a1")[2:] == [
+        user(result("c1", "Accepted."), text("Go on.")),
+        assistant(SAID),
+    ]
