@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestrator.models.base import Reply
 from orchestrator.tools.calls import Barred
 
-__all__ = ["barred_calls"]
+__all__ = ["CUT", "barred_calls"]
 
 CUT = (
     "This call was cut by the output limit before it was complete, so it was not run. "

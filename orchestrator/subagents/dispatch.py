@@ -107,6 +107,10 @@ class Dispatcher:
         async with self._nursery.open():
             if self._parent == LEAD:
                 await self._worker.end_orphans()
+            # Their work is done, and only the record of what they brought is lost.
+            over = [place for place in self._at_work if place.child.past.is_over]
+            self._start(over)
+            await self._join(over)
             if not agent.state.is_handed_in:
                 self._start(self._at_work)
             yield

@@ -205,8 +205,6 @@ def in_workspace(data: bytes | None) -> Callable[[Path], None]:
         pytest.param(drop("inputs"), id="inputs gone"),
         pytest.param(drop("inputs/agents/explorer.md"), id="a profile gone"),
         pytest.param(write("snapshot.json", b"{}"), id="a snapshot of nothing"),
-        pytest.param(in_workspace(None), id="evidence gone"),
-        pytest.param(in_workspace(b"It never takes long.\n"), id="evidence changed"),
     ],
 )
 async def test_what_can_be_made_anew_or_is_kept_changes_nothing(
@@ -221,6 +219,24 @@ async def test_what_can_be_made_anew_or_is_kept_changes_nothing(
     assert ended.json("run.json")["state"] == "done"
     assert "- **State:** done\n" in ended.text("progress.md")
     assert (cut / "agents" / "lead" / "transcript.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("data", "word"), [(None, "Gone"), (b"It never takes long.\n", "Changed")]
+)
+async def test_evidence_that_has_changed_since_is_told_behind_the_report(
+    finished: Path, cut: Path, data: bytes | None, word: str
+) -> None:
+    in_workspace(data)(cut)
+
+    ended = await go_on(cut)
+
+    assert ended.result.state == "done", ended.result
+    before = (finished / "report.md").read_text().rstrip()
+    assert ended.result.report.startswith(f"{before}\n\n---\n\n## Checked by the ")
+    for agent in ("a1", "a2"):
+        line = f"- {word} since it was read: `refunds.md` ({agent}#1)\n"
+        assert line in ended.result.report
 
 
 def test_a_missing_copy_is_told_with_its_name(cut: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -122,12 +122,12 @@ def last_results(request: ModelRequest) -> str:
 
 
 def in_turn(
-    *steps: Step | Callable[[ModelRequest], Step],
-) -> Callable[[ModelRequest], Step]:
+    *steps: Step | Callable[[ModelRequest], Step | Awaitable[Step]],
+) -> Callable[[ModelRequest], Step | Awaitable[Step]]:
     """A script for one conversation, some of its steps made from the request."""
     left = iter(steps)
 
-    def play(request: ModelRequest) -> Step:
+    def play(request: ModelRequest) -> Step | Awaitable[Step]:
         step = next(left)
         return step(request) if callable(step) else step
 
