@@ -124,7 +124,7 @@ class History:
             self._apply(event, line.span, artifacts)
 
     def _apply(self, event: Event, span: Span, artifacts: Artifacts) -> None:
-        who, data = event.agent, event.data
+        who = event.agent
         self._miss(event.seq - self.last_seq - 1)
         self.last_seq = max(self.last_seq, event.seq)
         if who not in self.newest:
@@ -138,6 +138,11 @@ class History:
             self.kept.append(span)
         if who not in self.over and who:
             self.at_work.setdefault(who, []).append(span)
+        self._follow(event, artifacts)
+
+    def _follow(self, event: Event, artifacts: Artifacts) -> None:
+        """Take in what an event says of agents and their work."""
+        who, data = event.agent, event.data
         match event.kind:
             case ModelAnswered.KIND:
                 self.totals = self.totals.plus(data)
@@ -148,10 +153,13 @@ class History:
             case SubagentAccepted.KIND:
                 self.newest[data["id"]] = event.seq
                 self.highest = max(self.highest, _number(data["id"]))
+                self.sightings.apply(event)
             case SubagentEnded.KIND:
                 self.over.add(data["id"])
                 self.at_work.pop(data["id"], None)
                 self.sightings.apply(event)
+            case SubagentAsked.KIND:  # it is read anew as a whole, when it goes on
+                self.over.discard(data["id"])
 
     def _add_up(self, event: Event) -> None:
         self.spent.apply(event)

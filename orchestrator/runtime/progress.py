@@ -92,6 +92,10 @@ class Progress:
         """Return how many subagents were accepted."""
         return len(self._members)
 
+    def spent_by(self, agent: str) -> Amount:
+        """Return what the calls of one agent used, in earlier processes too."""
+        return self._spent.of(agent)
+
     def notes_of(self, agent: str) -> Notes:
         """Return the notes of `agent`; the lead's are the run's."""
         return self._notes.setdefault(agent, Notes(free=agent != LEAD))
