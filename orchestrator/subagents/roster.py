@@ -60,6 +60,8 @@ class Roster:
         """
         self._places: dict[Key, Place] = {}
         self._by_id: dict[str, Place] = {}
+        # Asked for at every turn of every agent: not to be searched for among all.
+        self._sent: dict[str, dict[Key, Place]] = {}
         self._highest = highest
         self._turned: dict[Key, _Turned] = {}
         self._reused: dict[Key, str] = {}
@@ -144,7 +146,7 @@ class Roster:
 
     def sent_by(self, parent: str) -> list[Place]:
         """Return the subagents of one agent."""
-        return [place for place in self.places if place.parent == parent]
+        return list(self._sent.get(parent, {}).values())
 
     def depth_of(self, agent: str) -> int:
         """Return how many levels an agent is below the lead."""
@@ -189,11 +191,7 @@ class Roster:
 
     def of_call(self, parent: str, call: str) -> list[Place]:
         """Return the accepted briefs of one call."""
-        return [
-            place
-            for place in self.places
-            if (place.parent, place.call) == (parent, call)
-        ]
+        return [place for place in self.sent_by(parent) if place.call == call]
 
     def refused_of_call(self, parent: str, call: str) -> list[Refused]:
         """Return the refused briefs of one `delegate` call."""
@@ -243,7 +241,9 @@ class Roster:
         """
         after = frozenset(place.id for place in self.places if place.ended)
         place = Place(child, call, index, after, scope_hash)
-        self._places[child.parent, call, index] = self._by_id[child.id] = place
+        key = child.parent, call, index
+        self._places[key] = self._by_id[child.id] = place
+        self._sent.setdefault(child.parent, {})[key] = place
         return place
 
     def ask(self, asked: SubagentAsked) -> Place:
