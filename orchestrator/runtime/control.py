@@ -90,7 +90,7 @@ class Control:
 
     def _stop(self, agent: str) -> None:
         if agent:
-            self.dispatcher.stop(agent, BY_A_PERSON)
+            self.dispatcher.roster.stop(agent, BY_A_PERSON)
         else:
             self.stop()
 

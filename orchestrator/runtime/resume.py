@@ -50,6 +50,7 @@ from orchestrator.store.eventlog import EventLog
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.lock import RunLock, is_held
 from orchestrator.subagents.dispatch import Dispatcher
+from orchestrator.subagents.handover import write_missing
 from orchestrator.subagents.roster import Roster
 
 __all__ = ["read_past", "resume_run"]
@@ -246,7 +247,9 @@ async def resume_run(past: Past, host: Host, live: Live | None = None) -> RunRes
             if reopened is not None:
                 session = _reopened(session, reopened)
             dispatcher, lead = _taken_over(past, session, more)
-            await anyio.to_thread.run_sync(dispatcher.write_missing)
+            await anyio.to_thread.run_sync(
+                write_missing, session.files, folder, dispatcher.roster
+            )
             live.has_begun = True
             return await work(session, live, dispatcher=dispatcher, lead=lead)
         finally:

@@ -14,6 +14,7 @@ from orchestrator.brief import Brief, Scope, lint
 from orchestrator.events import BriefRefused, BriefReused, SubagentAccepted
 from orchestrator.findings import Findings
 from orchestrator.messages import encode
+from orchestrator.security.workspace import Workspace
 from orchestrator.spec.limits import AgentLimits
 from orchestrator.subagents.admission import Verdict, Wanted, admit
 from orchestrator.subagents.child import Child
@@ -69,18 +70,28 @@ class _Judged:
 class Acceptance:
     """Takes the briefs of one agent, or says what is to be mended."""
 
-    def __init__(self, crew: Crew, roster: Roster, parent: str, *, levels: int) -> None:
+    def __init__(
+        self,
+        crew: Crew,
+        roster: Roster,
+        parent: str,
+        *,
+        workspace: Workspace,
+        levels: int,
+    ) -> None:
         """Make it.
 
         Args:
             crew: what subagents are made from.
             roster: gets the accepted ones.
             parent: who sends them.
+            workspace: what that one may see; they see no more.
             levels: of subagents that may be below those.
         """
         self._crew = crew
         self._roster = roster
         self._parent = parent
+        self._workspace = workspace
         self._levels = levels
 
     async def take(self, call: str, briefs: Sequence[Brief], *, room: Amount) -> Taken:
@@ -178,7 +189,7 @@ class Acceptance:
 
         @cache
         def hash_of(scope: Scope) -> str:
-            seen = crew.workspace.narrowed(scope.include, scope.exclude)
+            seen = self._workspace.narrowed(scope.include, scope.exclude)
             return tree_hash(seen)
 
         judged: list[_Judged] = []
@@ -204,7 +215,7 @@ class Acceptance:
     ) -> _Judged:
         crew = self._crew
         problems = lint(
-            brief, workspace=crew.workspace, profiles=crew.profiles, others=others
+            brief, workspace=self._workspace, profiles=crew.profiles, others=others
         )
         problems += crew.tool_problems(brief, levels=self._levels)
         if problems:

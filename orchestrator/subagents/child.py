@@ -9,6 +9,7 @@ from orchestrator.agent.budget import Budget
 from orchestrator.agent.rebuild import NOT_BEGUN, AgentPast
 from orchestrator.brief import Brief
 from orchestrator.events import SubagentAsked, SubagentEnded
+from orchestrator.security.workspace import Workspace
 from orchestrator.subagents.brake import Brake
 
 __all__ = ["Child", "Errand"]
@@ -34,6 +35,7 @@ class Errand:
     """What a subagent is at work on.
 
     Attributes:
+        workspace: what it may see.
         budget: what its calls are paid from, within its own limits.
         asked: the further question; None: its brief.
         before: what it has delivered already, oldest first.
@@ -41,6 +43,7 @@ class Errand:
         levels: of subagents that may be below it.
     """
 
+    workspace: Workspace
     budget: Budget
     minutes_left: float
     levels: int = 0

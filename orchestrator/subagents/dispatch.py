@@ -16,17 +16,17 @@ from orchestrator.agent.loop import Agent
 from orchestrator.agent.replay import Remade
 from orchestrator.agent.team import Late
 from orchestrator.brief import Brief
-from orchestrator.errors import ToolError
+from orchestrator.errors import StoreError, ToolError
 from orchestrator.events import ControlReceived
 from orchestrator.ids import LEAD
 from orchestrator.messages import Block, one_line
 from orchestrator.models.choose import window_tokens
+from orchestrator.security.workspace import Workspace
 from orchestrator.subagents.acceptance import Acceptance
 from orchestrator.subagents.crew import Crew
 from orchestrator.subagents.expecting import expected_tokens, outstanding_tokens
 from orchestrator.subagents.fan_out import Delivery
 from orchestrator.subagents.following import Following
-from orchestrator.subagents.handover import write_findings
 from orchestrator.subagents.joining import Joins
 from orchestrator.subagents.mail import Due, Mail
 from orchestrator.subagents.nursery import Nursery
@@ -52,7 +52,12 @@ class Dispatcher:
     """
 
     def __init__(
-        self, crew: Crew, *, roster: Roster | None = None, parent: str = LEAD
+        self,
+        crew: Crew,
+        *,
+        roster: Roster | None = None,
+        parent: str = LEAD,
+        workspace: Workspace | None = None,
     ) -> None:
         """Make it.
 
@@ -60,26 +65,28 @@ class Dispatcher:
             crew: what subagents are made from.
             roster: who was sent already; it is shared by the whole run. None: nobody.
             parent: who sends them.
+            workspace: what that one may see; None: all of the run's.
         """
         self.roster = Roster() if roster is None else roster
         self._crew = crew
         self._parent = parent
         self._levels = crew.task.limits.depth - self.roster.depth_of(parent)
         self._agent: Agent | None = None
-        self._mail = Mail(crew, self.roster, parent)
+        workspace = workspace or crew.workspace
+        self._mail = Mail(crew, self.roster, parent, workspace)
         self._acceptance = Acceptance(
-            crew, self.roster, parent, levels=self._levels - 1
+            crew, self.roster, parent, workspace=workspace, levels=self._levels - 1
         )
-        worker = Worker(
+        self._worker = Worker(
             crew,
             self.roster,
+            workspace=workspace,
             levels=self._levels - 1,
-            below=lambda agent: Dispatcher(crew, roster=self.roster, parent=agent),
+            below=self._below,
             parent_budget=self._budget,
             minutes_left=self._minutes_left,
         )
-        self._worker = worker
-        self._nursery = Nursery(worker.work)
+        self._nursery = Nursery(self._worker.work)
         self._following = Following(crew, self.roster, self._acceptance)
         self._join = Joins(parent, self._mail, self._nursery, crew.room).join
 
@@ -89,6 +96,12 @@ class Dispatcher:
         if self._levels <= 0:
             return ()
         return (Delegate(self), WaitFor(self), FollowUp(self), Cancel(self))
+
+    def _below(self, agent: str, workspace: Workspace) -> Dispatcher:
+        """Return what a subagent sends its own with."""
+        return Dispatcher(
+            self._crew, roster=self.roster, parent=agent, workspace=workspace
+        )
 
     @asynccontextmanager
     async def directing(self, agent: Agent) -> AsyncIterator[None]:
@@ -113,8 +126,15 @@ class Dispatcher:
             await self._join(over)
             if not agent.state.is_handed_in:
                 self._start(self._at_work)
-            yield
-            await self._end_all(f"{self._parent} ended before it did")
+            why = f"{self._parent} ended before it did"
+            try:
+                yield
+            except StoreError:  # nothing can be written down any more
+                raise
+            except Exception:
+                await self._end_all(why)
+                raise
+            await self._end_all(why)
 
     @property
     def _mine(self) -> list[Place]:
@@ -324,19 +344,6 @@ class Dispatcher:
         while self._at_work:
             await self._nursery.changed()
 
-    def stop(self, agent: str, why: str) -> None:
-        """End one subagent of the run for good; what it has goes to its parent.
-
-        Its siblings go on. One that has ended stays as it is.
-
-        Args:
-            agent: its id.
-            why: by whom, in words; the parent is told.
-        """
-        place = self.roster.at_work.get(agent)
-        if place is not None:
-            place.child.brake.pull(why)
-
     def remade(self, call: str) -> Remade:
         """Return what a call brought that was over, where the record of it is lost.
 
@@ -352,13 +359,6 @@ class Dispatcher:
         refused = self.roster.refused_of_call(self._parent, call)
         text = self._mail.render(dues, refused=refused).text
         return Remade(text, tuple(each.id for each in dues))
-
-    def write_missing(self) -> None:
-        """Write the findings of those that have ended where their files are gone."""
-        for place in self.roster.places:
-            folder = self._crew.folder.agent(place.id)
-            if place.ended and not (folder / "findings.json").exists():
-                write_findings(self._crew, place.child, place.answers)
 
     def _budget(self) -> Budget:
         agent = self._agent

@@ -10,11 +10,13 @@ import anyio
 import anyio.to_thread
 import orjson
 
+from orchestrator.agent.files import AgentFiles
 from orchestrator.agent.loop import Agent
 from orchestrator.agent.spec import Outcome
 from orchestrator.events import SubagentEnded
 from orchestrator.findings import Findings
 from orchestrator.messages import clean_text
+from orchestrator.store.layout import RunFolder
 from orchestrator.subagents.child import Child, Errand
 from orchestrator.subagents.collector import Accepted, Collector
 from orchestrator.subagents.crew import Crew
@@ -25,9 +27,10 @@ from orchestrator.subagents.partial import (
     unvalidated,
 )
 from orchestrator.subagents.render import as_body, findings_markdown
+from orchestrator.subagents.roster import Roster
 from orchestrator.subagents.shortening import Shortened, shorten
 
-__all__ = ["broken_off", "hand_over", "write_findings"]
+__all__ = ["broken_off", "hand_over", "write_missing"]
 
 MAX_FAULT_CHARS = 1000
 MAX_TRACE_CHARS = 20_000
@@ -204,7 +207,7 @@ async def _deliver(
         first_item=first,
         question=errand.asked.question if errand.asked else "",
     )
-    write_findings(crew, child, [*errand.before, ended])
+    _write_findings(crew.files, child, [*errand.before, ended])
     crew.services.log.append(ended, agent=child.id)
     return ended
 
@@ -236,18 +239,20 @@ def _record(findings: Findings, unsupported: Sequence[int]) -> dict[str, Any]:
     return record
 
 
-def write_findings(crew: Crew, child: Child, ends: Sequence[SubagentEnded]) -> None:
+def _write_findings(
+    files: AgentFiles, child: Child, ends: Sequence[SubagentEnded]
+) -> None:
     """Write the files of what a subagent delivered.
 
     Args:
-        crew: what it was made from.
+        files: of the agents.
         child: who it was.
         ends: how it ended: on its brief, then on each further question.
     """
     first, *more = (_as_record(each) for each in ends)
     record = {**first, "follow_ups": more} if more else first
     data = orjson.dumps(record, option=orjson.OPT_INDENT_2)
-    crew.files.keep(child.id, "findings.json", data + b"\n")
+    files.keep(child.id, "findings.json", data + b"\n")
     pages = [
         findings_markdown(
             Findings.model_validate(each.findings, extra="ignore"),
@@ -260,7 +265,15 @@ def write_findings(crew: Crew, child: Child, ends: Sequence[SubagentEnded]) -> N
         )
         for each in ends
     ]
-    crew.files.keep(child.id, "findings.md", "\n".join(pages).encode())
+    files.keep(child.id, "findings.md", "\n".join(pages).encode())
+
+
+def write_missing(files: AgentFiles, folder: RunFolder, roster: Roster) -> None:
+    """Write the findings of those that have ended where their files are gone."""
+    for place in roster.places:
+        path = folder.agent(place.id) / "findings.json"
+        if place.ended and not path.exists():
+            _write_findings(files, place.child, place.answers)
 
 
 def _as_record(ended: SubagentEnded) -> dict[str, Any]:

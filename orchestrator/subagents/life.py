@@ -84,12 +84,11 @@ async def run_child(
         [*services.base_tools, *below.tools, SubmitFindings(collector), notes]
     )
     spec, rebuilt = _begun(crew, child, errand, registry)
-    scope = child.brief.scope
     agent = build_agent(
         services,
         spec,
         registry=registry,
-        workspace=crew.workspace.narrowed(scope.include, scope.exclude),
+        workspace=errand.workspace,
         state=rebuilt.state if rebuilt else None,
         hooks=Hooks(on_last_call=collector.take_as_is, team=below),
         budget=errand.budget,

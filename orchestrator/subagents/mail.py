@@ -9,6 +9,7 @@ import anyio.to_thread
 
 from orchestrator.agent.state import AgentState
 from orchestrator.models.choose import window_tokens
+from orchestrator.security.workspace import Workspace
 from orchestrator.subagents.crew import Crew
 from orchestrator.subagents.fan_out import Delivery, delivery
 from orchestrator.subagents.place import Place, as_delivered, delivery_id
@@ -46,8 +47,19 @@ class Mail:
     newest step has taken is as good as that, until the step is over.
     """
 
-    def __init__(self, crew: Crew, roster: Roster, parent: str) -> None:
+    def __init__(
+        self, crew: Crew, roster: Roster, parent: str, workspace: Workspace
+    ) -> None:
+        """Make it empty.
+
+        Args:
+            crew: what subagents are made from.
+            roster: what they have brought.
+            parent: whose deliveries these are.
+            workspace: what that one may see.
+        """
         self._crew = crew
+        self._workspace = workspace
         self._roster = roster
         self._parent = parent
         self._state: AgentState | None = None
@@ -154,7 +166,7 @@ class Mail:
         made, ended = as_delivered(place, number), place.answers[number]
         note = stale_note(
             made.findings,
-            stale(self._crew.workspace, ended.sources),
+            stale(self._workspace, ended.sources),
             agent=place.id,
             first_item=ended.first_item,
         )

@@ -117,18 +117,29 @@ class Roster:
 
     def _stop(self, asked: ControlReceived) -> None:
         place = self.at_work.get(asked.to)
-        if place is None:
-            return
-        if asked.by:
+        if place is not None and asked.by:
             self.withdraw(place, asked)
         else:
-            place.child.brake.pull(BY_A_PERSON)
+            self.stop(asked.to, BY_A_PERSON)
 
     @staticmethod
     def withdraw(place: Place, asked: ControlReceived) -> None:
         """Stop a subagent for good because its parent does not need it any more."""
         place.is_withdrawn = True
         place.child.brake.pull(f"{asked.by} cancelled it: {asked.reason}")
+
+    def stop(self, agent: str, why: str) -> None:
+        """Stop one subagent for good; what it has goes to its parent.
+
+        Its siblings go on. One that has ended stays as it is.
+
+        Args:
+            agent: its id.
+            why: by whom, in words; the parent is told.
+        """
+        place = self._by_id.get(agent)
+        if place is not None and place.ended is None:
+            place.child.brake.pull(why)
 
     @property
     def places(self) -> list[Place]:

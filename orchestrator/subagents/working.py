@@ -14,6 +14,7 @@ from orchestrator.agent.budget import Budget
 from orchestrator.agent.rebuild import NOT_BEGUN
 from orchestrator.errors import StoreError
 from orchestrator.events import SubagentEnded
+from orchestrator.security.workspace import Workspace
 from orchestrator.subagents.child import Errand
 from orchestrator.subagents.crew import Crew
 from orchestrator.subagents.following import past_of
@@ -31,16 +32,18 @@ class Worker:
     """Lets the subagents of one agent work, one at a call.
 
     Attributes:
+        workspace: what their parent may see.
         levels: of subagents that may be below each of them.
-        below: agent → what it sends subagents of its own with.
+        below: agent, and what it may see → what it sends subagents of its own with.
         parent_budget: what pays for them all.
         minutes_left: of their parent's time.
     """
 
     crew: Crew
     roster: Roster
+    workspace: Workspace
     levels: int
-    below: Callable[[str], Below]
+    below: Callable[[str, Workspace], Below]
     parent_budget: Callable[[], Budget]
     minutes_left: Callable[[], float]
 
@@ -82,9 +85,9 @@ class Worker:
             if place.asked:
                 past = await anyio.to_thread.run_sync(past_of, self.crew, place.id)
                 place.child = place.child.with_past(past)
-            ended = await run_child(
-                self.crew, place.child, self._errand(place), self.below(place.id)
-            )
+            errand = self._errand(place)
+            below = self.below(place.id, errand.workspace)
+            ended = await run_child(self.crew, place.child, errand, below)
             self._end(place, ended)
         except StoreError:
             raise
@@ -99,7 +102,9 @@ class Worker:
             await self._break_off(place, why, trace=trace)
 
     def _errand(self, place: Place) -> Errand:
+        scope = place.brief.scope
         return Errand(
+            workspace=self.workspace.narrowed(scope.include, scope.exclude),
             budget=self.parent_budget(),
             minutes_left=self.minutes_left(),
             levels=self.levels,

@@ -176,6 +176,28 @@ async def test_a_failure_below_is_told_upwards_and_is_not_done(
     )
 
 
+async def test_a_fault_of_the_program_above_ends_all_below_it(
+    bench: RunBench,
+) -> None:
+    def breaks(_request: ModelRequest) -> Step:
+        raise KeyError("a bug")
+
+    model = played(
+        [sent("Whole", agent="splitter"), REPORT, REPORT],
+        {
+            "Whole": in_turn(sent("Left", "Right", wait="first"), breaks),
+            "Left": WORK,
+            "Right": [hang()],
+        },
+    )
+    ended = await bench.run(model, agents=["splitter", "explorer"], limits={"depth": 2})
+
+    over = {e.data["id"]: e.data for e in ended.events("subagent.ended")}
+    assert over["a3"]["reason"] == "a1 ended before it did"
+    assert over["a1"]["outcome"] == "failed"
+    assert "KeyError" in over["a1"]["traceback"]
+
+
 async def test_cancelling_one_ends_all_below_it(bench: RunBench) -> None:
     lead = [
         call(
@@ -285,3 +307,25 @@ async def test_a_tree_that_is_cut_off_goes_on_at_every_level(bench: RunBench) ->
     [told] = ended.results("delegate", "a1")
     assert '<findings agent="a2"' in told
     assert '<findings agent="a3"' in told
+
+
+async def test_nobody_below_sees_more_than_the_one_above(bench: RunBench) -> None:
+    bench.write("other/secret.md", "Nobody below may see this line.\n")
+    whole = brief("Whole", agent="splitter", scope={"exclude": ["other"]})
+    wide = call(
+        "delegate", briefs=[brief("Left", scope={"include": ["other/secret.md"]})]
+    )
+    plain = sent("Left")
+    ended = await play(
+        bench,
+        [call("delegate", briefs=[whole]), REPORT],
+        {
+            "Whole": [wide, plain, submit(QUOTE)],
+            "Left": [call("read_file", path="other/secret.md"), *WORK],
+        },
+    )
+
+    refused, _ = ended.results("delegate", "a1")
+    assert "`other/secret.md` cannot be used" in refused
+    read, _ = ended.results("read_file", "a2")
+    assert "Nobody below" not in read

@@ -407,10 +407,10 @@ async def test_citations_in_a_brief_become_places(bench: RunBench) -> None:
 
 
 async def test_a_burst_of_late_findings_becomes_references(bench: RunBench) -> None:
-    titles = [f"Case {n}" for n in range(40)]
+    titles = [f"Case {n}" for n in range(20)]
     many = [
         item(f"{LINE} Case number {n}, told at some length.", "refunds.md:1", LINE)
-        for n in range(20)
+        for n in range(50)
     ]
     gate = Gate(READ, submit(*many))
     lead = in_turn(
@@ -426,11 +426,11 @@ async def test_a_burst_of_late_findings_becomes_references(bench: RunBench) -> N
     ended = await bench.play(
         lead,
         dict.fromkeys(titles, gate),
-        limits={"subagents": 40, "concurrency": 40},
+        limits={"concurrency": 20},
     )
 
     assert ended.result.state == "done", ended.result
-    assert sorted(shown(ended)) == sorted(f"a{n}" for n in range(1, 41))
+    assert sorted(shown(ended)) == sorted(f"a{n}" for n in range(1, 21))
     for event in ended.events("tool.ended", "lead"):
         assert event.data["tokens"] < 200_000 * 0.26
     assert "and the rest, with `read_ref`: art_" in "".join(ended.results("wait_for"))

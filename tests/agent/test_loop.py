@@ -662,7 +662,7 @@ async def test_words_of_the_program_come_after_all_results(bench: AgentBench) ->
         "text",
     ]
     [added] = bench.events("text.added")
-    assert added.data == {"reason": "reminder", "text": "2 results"}
+    assert (added.data["reason"], added.data["text"]) == ("reminder", "2 results")
 
 
 async def test_a_reply_of_a_model_of_ones_own_works(bench: AgentBench) -> None:
