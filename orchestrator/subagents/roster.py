@@ -29,7 +29,7 @@ from orchestrator.subagents.render import Refused
 __all__ = ["NO_BUDGET", "USED_UP", "Roster"]
 
 USED_UP = "subagents of this run are used up"
-NO_BUDGET = "does not fit what is left of the budget"
+NO_BUDGET = "no room in what is left of the budget"
 MAX_TITLES = 5
 
 Key = tuple[str, str, int]
@@ -60,6 +60,7 @@ class Roster:
         """
         self._places: dict[Key, Place] = {}
         self._by_id: dict[str, Place] = {}
+        self._by_parent: dict[str, list[Place]] = {}
         # Asked for at every turn of every agent: not to be searched for among all.
         self._sent: dict[str, dict[Key, Place]] = {}
         self._highest = highest
@@ -386,7 +387,7 @@ def _turned_away(titles: list[str], why: str) -> str:
     briefs = "1 brief" if len(titles) == 1 else f"{len(titles)} briefs"
     if why == USED_UP:
         return f"{briefs} found no subagent, all {USED_UP}: {shown}"
-    return f"{briefs} {why}: {shown}"
+    return f"{briefs} found {why}: {shown}"
 
 
 def _line(place: Place) -> str:

@@ -25,7 +25,9 @@ from orchestrator.testing.steps import Script
 PAPER = "refunds.md"
 LINE = "A refund for a lost parcel takes nine working days in all.\n"
 QUICK = ("parcels", "letters", "crates")
-LIMITS = {"stall_s": 0.3}
+LIMITS = {"stall_s": 1.0}
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -51,7 +53,7 @@ async def test_one_that_stalls_costs_its_siblings_nothing(bench: RunBench) -> No
     told: list[str] = []
     workers = {title: reads_and_submits() for title in QUICK}
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         ended = await bench.play(
             lead(told),
             {
@@ -84,7 +86,7 @@ async def test_one_that_stalls_once_hands_in_what_it_has(bench: RunBench) -> Non
         call("read_file", path=PAPER), hang(), submit(claim, status="partial")
     )
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         ended = await bench.play(
             lead(told), {**workers, "stamps": stalls}, limits=LIMITS
         )

@@ -1,0 +1,80 @@
+"""A fan-out that does not fit the budget is cut down or refused, with the figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from run_bench import RunBench, brief, delegate, finish, in_turn, item, submit
+
+from orchestrator.messages import Block
+from orchestrator.models.base import ModelRequest, Usage
+from orchestrator.testing import Step, call, reply
+
+LINE = "A refund takes 14 days from the day the goods arrive."
+QUOTE = item("A refund takes 14 days after arrival.", "refunds.md:1", LINE)
+READ = call("read_file", path="refunds.md")
+REPORT = finish("It takes 14 days [a1#1].")
+COST = 20_000
+"""Tokens that a subagent of these tests uses."""
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> RunBench:
+    return RunBench(tmp_path, {"refunds.md": f"{LINE}\n"})
+
+
+def worker() -> list[Step]:
+    half = Usage(input_tokens=COST // 2 - 100, output_tokens=100)
+    return [reply(READ, usage=half), reply(submit(QUOTE), usage=half)]
+
+
+async def test_what_the_budget_cannot_pay_is_refused_with_figures(
+    bench: RunBench,
+) -> None:
+    titles = [f"Case {n}" for n in range(1, 9)]
+    small = Usage(input_tokens=1000, output_tokens=50)
+
+    def lead(step: Block) -> Step:
+        return reply(step, usage=small)
+
+    ended = await bench.play(
+        [
+            lead(delegate(brief("First"))),
+            lead(delegate(*map(brief, titles))),
+            lead(REPORT),
+        ],
+        {title: worker() for title in ("First", *titles)},
+        limits={"tokens": 110_000},
+    )
+
+    _, told = ended.results("delegate")
+    refused = ended.events("brief.refused")
+    taken = len(ended.events("subagent.accepted")) - 1
+    assert 0 < taken < len(titles)
+    assert [e.data["title"] for e in refused] == titles[taken:]
+    assert all(e.data["no_budget"] for e in refused)
+    assert "20k tokens" in told or "20,000 tokens" in told
+    assert f"{taken} of {len(titles)}" in told
+    assert ended.result.state == "partial"
+    [missing] = [m for m in ended.result.missing if "budget" in m]
+    assert "found no room in what is left of the budget: Case" in missing
+    spent = sum(
+        e.data["usage"]["input_tokens"] + e.data["usage"]["output_tokens"]
+        for e in ended.events("model.answered")
+    )
+    assert spent <= 110_000
+
+
+async def test_nothing_is_said_where_everything_fits(bench: RunBench) -> None:
+    def second(_request: ModelRequest) -> Step:
+        return delegate(brief("Second"))
+
+    ended = await bench.play(
+        in_turn(delegate(brief("First")), second, REPORT),
+        {"First": worker(), "Second": worker()},
+    )
+
+    assert ended.result.state == "done"
+    for told in ended.results("delegate"):
+        assert told.startswith("agent | title | status")
