@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orchestrator.agent.budget import NOTHING, Amount
@@ -66,11 +66,13 @@ class Rebuilt:
         spec: what it started with.
         state: how far it is.
         is_over: its loop had ended.
+        cancelled: why it was cancelled, where that is how its loop had ended.
     """
 
     spec: AgentSpec
     state: AgentState
     is_over: bool = False
+    cancelled: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +83,14 @@ class AgentPast:
         rebuilt: the agent as they left it; None if nothing is known of its start.
         returned: hand-ins that were sent back to it, and it was told; oldest first,
             as they stand in the log.
+        accepted: the newest hand-in that was taken, as it stands in the log.
         headless: what the log holds, if only the start is lost: the agent goes on with
             that, and the spec that it would have started with.
     """
 
     rebuilt: Rebuilt | None = None
     returned: tuple[dict[str, Any], ...] = ()
+    accepted: Mapping[str, Any] = field(default_factory=dict)
     headless: AgentRecords | None = None
 
     @property
@@ -99,6 +103,11 @@ class AgentPast:
         """Return whether its loop had ended."""
         return self.rebuilt is not None and self.rebuilt.is_over
 
+    @property
+    def cancelled(self) -> str:
+        """Return why it was cancelled, if that is how its loop had ended."""
+        return self.rebuilt.cancelled if self.rebuilt is not None else ""
+
 
 NOT_BEGUN = AgentPast()
 
@@ -107,8 +116,12 @@ def agent_past(services: Services, agent: str, records: AgentRecords) -> AgentPa
     """Return the past of an agent; arguments as for `rebuild`."""
     rebuilt = rebuild(services, agent, records)
     is_headless = rebuilt is None and is_at_work(records.events)
-    returned = tuple(_returned(records.events))
-    return AgentPast(rebuilt, returned, records if is_headless else None)
+    return AgentPast(
+        rebuilt,
+        tuple(_returned(records.events)),
+        _accepted(records.events),
+        records if is_headless else None,
+    )
 
 
 def rebuild(services: Services, agent: str, records: AgentRecords) -> Rebuilt | None:
@@ -155,8 +168,12 @@ def _rebuilt(services: Services, spec: AgentSpec, records: AgentRecords) -> Rebu
         replay.apply(event)
     replay.close()
     life = (AgentEnded.KIND, ModelRequested.KIND, SubagentAsked.KIND)
-    is_over = [e.kind for e in events if e.kind in life][-1:] == [AgentEnded.KIND]
-    return Rebuilt(spec, state, is_over)
+    newest = next((each for each in reversed(events) if each.kind in life), None)
+    if newest is None or newest.kind != AgentEnded.KIND:
+        return Rebuilt(spec, state)
+    ended = parse(newest, AgentEnded)
+    cancelled = ended.reason if ended.outcome == "cancelled" else ""
+    return Rebuilt(spec, state, is_over=True, cancelled=cancelled)
 
 
 def _since_asked(events: Sequence[Event]) -> Sequence[Event]:
@@ -165,6 +182,14 @@ def _since_asked(events: Sequence[Event]) -> Sequence[Event]:
         if events[place].kind == SubagentAsked.KIND:
             return events[place:]
     return events
+
+
+def _accepted(events: Sequence[Event]) -> dict[str, Any]:
+    """Return the newest hand-in that was taken, or nothing."""
+    for event in reversed(events):
+        if event.kind in (ReportSubmitted.KIND, FindingsSubmitted.KIND):
+            return event.data if event.data["accepted"] else {}
+    return {}
 
 
 def _returned(events: Sequence[Event]) -> list[dict[str, Any]]:

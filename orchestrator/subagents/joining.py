@@ -35,6 +35,8 @@ class Joins:
         self._nursery = nursery
         self._room = room
         self._waiting = 0
+        self._has_left = False
+        self._back = anyio.Lock()
 
     async def join(
         self,
@@ -70,12 +72,21 @@ class Joins:
         if self._parent == LEAD:
             yield
             return
-        if not self._waiting:
-            self._room.release_on_behalf_of(self._parent)
         self._waiting += 1
+        self._leave()
         try:
             yield
         finally:
             self._waiting -= 1
-            if not self._waiting:
-                await self._room.acquire_on_behalf_of(self._parent)
+            async with self._back:  # one goes back for all
+                if self._has_left and not self._waiting:
+                    await self._room.acquire_on_behalf_of(self._parent)
+                    self._has_left = False
+                    if self._waiting:  # another join has begun meanwhile
+                        self._leave()
+
+    def _leave(self) -> None:
+        """Give up the place, if there is one: who is being ended may have none."""
+        if self._parent in self._room.statistics().borrowers:
+            self._room.release_on_behalf_of(self._parent)
+            self._has_left = True

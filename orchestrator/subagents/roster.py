@@ -89,6 +89,8 @@ class Roster:
         for place in roster.at_work.values():
             own = NOT_BEGUN if place.asked else past_of(place.id)
             place.child = place.child.with_past(own)
+            if own.cancelled:  # and only the record of what it left is not there
+                place.child.brake.pull(own.cancelled)
         return roster
 
     def _take(self, event: Event) -> None:
@@ -305,6 +307,21 @@ class Roster:
                 lines.append(_turned_away(titles, why))
         return lines
 
+    def unread(self, agents: Iterable[str]) -> list[str]:
+        """Return whose findings came too late for a hand-in, a line each.
+
+        Args:
+            agents: whose findings were not there; those that have a problem besides
+                are left out.
+        """
+        places = (self._by_id.get(agent) for agent in agents)
+        return [
+            f"subagent {place.id} ({place.title}): its findings came too late for the "
+            "report"
+            for place in places
+            if place and not place.problem and not place.is_withdrawn
+        ]
+
     def stopped(self) -> list[str]:
         """Return those of the lines of `missing` of the lead that a person wanted."""
         unmet = _unmet(self.sent_by(LEAD))
@@ -314,6 +331,7 @@ class Roster:
         return [
             f"subagent {place.id} ({place.title}), {problem}"
             for place in places
+            if not place.is_withdrawn
             for call, problem in place.unanswered
             if not any(
                 each.call == call and not each.problem for each in places

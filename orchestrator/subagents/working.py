@@ -85,6 +85,8 @@ class Worker:
             if place.asked:
                 past = await anyio.to_thread.run_sync(past_of, self.crew, place.id)
                 place.child = place.child.with_past(past)
+                if past.cancelled:
+                    place.child.brake.pull(past.cancelled)
             errand = self._errand(place)
             below = self.below(place.id, errand.workspace)
             ended = await run_child(self.crew, place.child, errand, below)
