@@ -39,6 +39,7 @@ class Report:
         missing: what is wrong or not there, a line each; none for a clean report.
         citations: how many places it cites.
         wrong: the wrong citations, a line each.
+        unread: subagents whose findings the lead had not got.
     """
 
     text: str
@@ -46,6 +47,7 @@ class Report:
     missing: list[str] = field(default_factory=list)
     citations: int = 0
     wrong: list[str] = field(default_factory=list)
+    unread: tuple[str, ...] = ()
 
 
 class Finisher:
@@ -82,6 +84,7 @@ class Finisher:
         self._attempts = len(past.returned)
         self._is_warned = bool(warned) or past.is_handed_in
         self._is_on_record = past.is_handed_in
+        self._past = past
 
     def take_as_is(self) -> None:
         """Send nothing back any more: the lead has no call left to mend it."""
@@ -93,7 +96,8 @@ class Finisher:
 
         It is sent back once, too, where findings have not reached the lead.
         """
-        if not self._is_warned and (out := self._unfinished()):
+        out = self._unfinished()
+        if out and not self._is_warned:
             return self._warned(report, result, out)
         check = check_citations(report, self._places())
         wrong_result = self._result_problems(result)
@@ -110,8 +114,11 @@ class Finisher:
             wrong=check.complaints,
             report=report,
             result=result,
+            unfinished=list(out),
         )
-        if not self._is_on_record:
+        if self._is_on_record:
+            out = dict.fromkeys(self._past.accepted.get("unfinished") or (), "")
+        else:
             self._log.append(submitted, agent=LEAD)
         if back:
             self._returned += 1
@@ -123,6 +130,7 @@ class Finisher:
             missing=[f"wrong citation {line}" for line in check.complaints] + problems,
             citations=check.total,
             wrong=check.complaints,
+            unread=tuple(out),
         )
         return ToolOutput("Accepted.", ends=True, value=accepted)
 

@@ -84,7 +84,7 @@ def judged(
     missing = roster.missing(LEAD, has_explored=has_explored)
     if outcome.kind == "submitted" and isinstance(outcome.value, Report):
         report = outcome.value
-        missing = [*report.missing, *missing, *dispatcher.unread()]
+        missing = [*report.missing, *missing, *roster.unread(report.unread)]
         if outcome.limit:
             missing.insert(0, f"the lead was stopped by a limit: {outcome.reason}")
         remarks = [*roster.remarks(), *stale_remarks(session, roster)]

@@ -324,14 +324,6 @@ class Dispatcher:
             out.setdefault(due.place.id, words)
         return out
 
-    def unread(self) -> list[str]:
-        """Return whose findings came too late for the hand-in, a line each."""
-        return [
-            _named(due.place, "its findings came too late for the report")
-            for due in self._mail.unseen()
-            if not due.place.is_cancelled
-        ]
-
     def missing(self) -> list[str]:
         """Return what it asked of its subagents and did not get, a line each."""
         return self.roster.missing(self._parent, has_explored=True)

@@ -195,6 +195,20 @@ async def test_a_report_in_the_step_of_its_findings_was_written_without_them(
     assert shown(ended) == ["a1"]
 
 
+async def test_findings_that_come_with_an_insisted_report_are_missing_in_it(
+    bench: RunBench,
+) -> None:
+    gate = Gate()
+    report = finish("It takes some days.")
+    insisted: list[Block] = [call("wait_for", mode="all"), report]
+    lead = in_turn(sent("One", wait="none"), report, gate.opened(insisted))
+    ended = await bench.play(lead, {"One": gate})
+
+    assert ended.result.missing == [
+        "subagent a1 (One): its findings came too late for the report"
+    ]
+
+
 async def test_text_without_a_call_waits_for_who_is_out_in_place_of_a_nudge(
     bench: RunBench,
 ) -> None:
