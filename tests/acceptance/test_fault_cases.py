@@ -677,7 +677,7 @@ async def test_a_profile_of_any_name_is_copied_under_a_safe_one(
     texts = [path.read_text(encoding="utf-8") for path in copies]
     assert all(any(f"name: '{name}'" in text for text in texts) for name in names)
     inside = {path for path in copies if "up" in path.stem}
-    assert set((ended.folder / "inputs").glob("**/*up.md")) == inside | {
+    assert set((ended.folder / "inputs").glob("**/*up*.md")) == inside | {
         ended.folder / "inputs" / "prompts" / "follow_up.md"
     }
 
