@@ -130,20 +130,20 @@ class Agent:
         turns = self.spec.limits.turns
         if turns is not None and self.state.turns >= turns - 1:
             raise LimitReached("turns", turns, turns)
-        if self._left_s <= 0:
+        if self.left_s <= 0:
             raise self._out_of_time()
 
     async def _ask(self) -> Reply:
         """Make one model call, within what is left of the time, while it gets on."""
         pulse = Pulse(self.spec.stall_s)
-        with anyio.move_on_after(self._left_s), pulse.watching():
+        with anyio.move_on_after(self.left_s), pulse.watching():
             return await self.caller.ask(self.state, pulse=pulse)
         if pulse.has_stopped:
             raise LimitReached("stall_s", pulse.idle_s, pulse.stall_s)
         raise self._out_of_time()
 
     @property
-    def _left_s(self) -> float:
+    def left_s(self) -> float:
         """Return the seconds left before the last call; infinite without a limit."""
         minutes = self.spec.limits.minutes
         if minutes is None:
@@ -198,7 +198,7 @@ class Agent:
         self._hold_back([call for call in calls if not _is_answered(call, prior)])
         known, limit = dict(prior), anyio.CancelScope()
         if self.state.reached is None:  # else these belong to the last call
-            limit.deadline = anyio.current_time() + self._left_s
+            limit.deadline = anyio.current_time() + self.left_s
 
         def keep(result: CallResult) -> None:
             known[result.call] = Answered(result)
@@ -251,7 +251,7 @@ class Agent:
 
     async def _wait_for_team(self) -> None:
         """Wait for the subagents that are at work, within what is left of the time."""
-        with anyio.move_on_after(self._left_s):
+        with anyio.move_on_after(self.left_s):
             await self.hooks.team.wait()
 
     async def _say_late(self) -> None:
@@ -300,7 +300,7 @@ class Agent:
             self.log.append(event, agent=self.spec.id)
         self.hooks.on_last_call()
         if not state.last_told:
-            await self.hooks.team.settle(self._left_s)
+            await self.hooks.team.settle(self.left_s)
         if not state.last_answered and (failure := await self._ask_last(why)):
             reason = f"{why}; the last call failed: {failure}"
             return self._end("limit", reason=reason, limit=reached.limit)

@@ -357,11 +357,8 @@ class Dispatcher:
         return agent.caller.budget if agent else self._crew.services.budget
 
     def _minutes_left(self) -> float:
-        agent = self._agent
-        minutes = agent.spec.limits.minutes if agent else None
-        if agent is None or minutes is None:
-            return float("inf")
-        return minutes - agent.state.seconds / 60
+        """Return the time before the last call: theirs must come before that."""
+        return self._agent.left_s / 60 if self._agent else float("inf")
 
 
 def _others(places: Sequence[Place], dues: Collection[Due]) -> list[Place]:
