@@ -53,9 +53,25 @@ The list names, for each numbered case, the tests that hold it off, wherever the
   40 pings keep a call alive for ever
        models/test_anthropic.py::test_pings_for_ever_do_not_hold_a_call_beyond_its_limit
        models/test_anthropic.py::test_pings_do_not_break_a_silence
+  41 a lead waits for ever for one that never answers
+       acceptance/test_failures.py::test_one_never_answers_and_is_given_up_at_its_limit
+       acceptance/test_hangs.py::test_nine_of_which_one_hangs_end_with_eight_findings_and_one_named_failure
+       runtime/test_stalls.py::test_one_that_stalls_costs_its_siblings_nothing
+  42 the lead is stopped, and its subagents go on spending
+       acceptance/test_hangs.py::test_after_an_interrupt_three_in_long_calls_ask_for_nothing_more
+       acceptance/test_cancellation.py::test_one_signal_with_eight_at_work_leaves_nothing_and_resume_completes
+  43 the run is cancelled, and its tools go on
+       acceptance/test_hangs.py::test_after_an_interrupt_the_tools_of_subagents_work_on_nothing
+       acceptance/test_hangs.py::test_one_that_is_cancelled_has_no_tool_at_work_any_more
+       tools/test_executor.py::test_a_real_cancellation_ends_the_tools_and_propagates
+  45 a subagent that may delegate starts its own kind without end
+       acceptance/test_depth.py::test_one_that_always_delegates_is_bounded_by_depth
+       test_a_profile_that_may_send_its_own_kind_is_told_of_and_bounded
+       spec/test_delegating.py::test_a_profile_that_may_send_its_own_kind_is_named_with_what_bounds_it
   46 two tasks of one title share a transcript
        acceptance/test_briefs.py::test_same_title_and_other_questions_are_two_subagents
   47 a failing subagent cancels its siblings
+       test_a_fault_in_the_programs_own_code_costs_its_siblings_nothing
        acceptance/test_failures.py::test_two_of_five_fail_and_three_findings_arrive
        acceptance/test_failures.py::test_a_cancellation_from_within_a_subagent_is_its_own_failure
   49 a final text of 200 KB floods the parent
@@ -136,6 +152,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -159,21 +176,31 @@ from run_bench import (
     finish,
     item,
     last_results,
+    played,
     submit,
 )
 
 from orchestrator.cli.main import main
 from orchestrator.messages import Block, text_of, tool_calls
 from orchestrator.models.anthropic import AnthropicModel
-from orchestrator.models.base import ModelRequest, Usage
+from orchestrator.models.base import ModelRequest, OnRetry, Reply, Usage
 from orchestrator.models.retry import Retrying
-from orchestrator.testing import FakeClock, Step, call, fail, reply, say, think
+from orchestrator.testing import (
+    FakeClock,
+    ScriptedModel,
+    Step,
+    call,
+    fail,
+    reply,
+    say,
+    think,
+)
 from orchestrator.tools.base import Effects, ToolContext
 
 TESTS = Path(__file__).resolve().parents[1]
 CASES = (
-    2, 3, 4, 5, 6, 7, 10, 11, 13, 14, 15, 17, 18, 31, 32, 37, 38, 39, 40, 46, 47, 49,
-    50, 53, 54, 56, 57, 58, 59, 61, 62, 63, 64, 65, 66, 67, 68, 69, 71,
+    2, 3, 4, 5, 6, 7, 10, 11, 13, 14, 15, 17, 18, 31, 32, 37, 38, 39, 40, 41, 42, 43,
+    45, 46, 47, 49, 50, 53, 54, 56, 57, 58, 59, 61, 62, 63, 64, 65, 66, 67, 68, 69, 71,
     80, 81, 84, 87, 88, 89, 91,
 )  # fmt: skip
 LINE = "A refund takes 14 days from the day the goods arrive."
@@ -487,6 +514,81 @@ async def test_faults_of_the_wire_cost_a_retry_and_nothing_else(
         "tool_use",
     ]
     assert ended.result.totals.calls == 2
+
+
+# ---- subagents -----------------------------------------------------------------------
+
+
+class Malformed:
+    """A model whose reply to one subagent breaks the code that takes it in."""
+
+    def __init__(self, model: ScriptedModel, title: str) -> None:
+        self.model = model
+        self.title = title
+
+    async def complete(self, request: ModelRequest, *, on_retry: OnRetry) -> Reply:
+        made = await self.model.complete(request, on_retry=on_retry)
+        if f"# {self.title}\n" in text_of(request.messages[0]["content"]):
+            return replace(made, content=[{"type": "tool_use", "name": "grep"}])
+        return made
+
+    async def aclose(self) -> None:
+        await self.model.aclose()
+
+
+async def test_a_fault_in_the_programs_own_code_costs_its_siblings_nothing(
+    bench: RunBench,
+) -> None:
+    titles = ("One", "Two", "Three", "Four")
+    script = [delegate(*map(brief, titles)), finish("It takes 14 days [a1#1].")]
+    model = played(script, dict.fromkeys(titles, WORK))
+    ended = await bench.run(Malformed(model, "Three"))
+
+    assert (ended.result.state, ended.result.exit_code) == ("partial", 3)
+    [told] = ended.results("delegate")
+    assert told.count('status="complete"') == 3
+    [missing] = ended.result.missing
+    assert missing.startswith("subagent a3 (Three) failed: a fault of the program: Key")
+    [event] = ended.events("subagent.ended", "a3")
+    assert "orchestrator/agent/loop.py" in event.data["traceback"]
+
+
+async def test_a_profile_that_may_send_its_own_kind_is_told_of_and_bounded(
+    bench: RunBench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench.write(
+        "agents/endless.md",
+        "---\nname: endless\ndescription: Sends its own kind.\n"
+        "tools: [delegate]\n---\nYou send others.\n",
+    )
+    task = bench.root / "task.yaml"
+    task.write_text(
+        f"objective: {OBJECTIVE}\nagents: [endless]\nmodel: offline\ncontext: []\n"
+        "limits: {depth: 2, subagents: 5}\n"
+    )
+
+    assert main(["check", str(task)]) == 0
+    shown = capsys.readouterr()
+    assert "`endless` may send its own kind again" in shown.out + shown.err
+
+    numbers = iter(range(100))
+
+    def again(request: ModelRequest) -> Step:
+        if any(tool["name"] == "delegate" for tool in request.tools):
+            return delegate(brief(f"Again {next(numbers)}", agent="endless"))
+        return submit(status="nothing_found")
+
+    ended = await bench.play(
+        [delegate(brief("First", agent="endless")), finish("Nothing."), finish("No.")],
+        {"First": again, **{f"Again {n}": again for n in range(100)}},
+        agents=["endless"],
+        limits={"depth": 2, "subagents": 5, "turns": 6},
+    )
+
+    parents = {e.data["id"]: e.agent for e in ended.events("subagent.accepted")}
+    assert 2 <= len(parents) <= 5
+    assert parents["a1"] == "lead"
+    assert {parent for agent, parent in parents.items() if agent != "a1"} == {"a1"}
 
 
 # ---- findings ------------------------------------------------------------------------
