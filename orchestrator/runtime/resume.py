@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import anyio.to_thread
 import orjson
@@ -49,9 +50,10 @@ from orchestrator.store.disk import remove_halves
 from orchestrator.store.eventlog import EventLog
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.lock import RunLock, is_held
+from orchestrator.store.reading import read_events_of
 from orchestrator.subagents.dispatch import Dispatcher
 from orchestrator.subagents.handover import write_missing
-from orchestrator.subagents.roster import Roster
+from orchestrator.subagents.muster import mustered
 
 __all__ = ["read_past", "resume_run"]
 
@@ -303,9 +305,14 @@ def _taken_over(
         records = AgentRecords(own, seconds, past.history.lost, remake, used)
         return agent_past(session.services, agent, records)
 
-    roster = Roster.of(past.events, past_of, highest=past.history.highest)
+    def events_of(agent: str) -> list[Event]:
+        path, artifacts = past.folder.events, session.services.artifacts
+        return list(read_events_of(path, agent, artifacts))
+
+    roster = mustered(past.events, past_of, events_of, highest=past.history.highest)
     dispatcher = Dispatcher(session.crew(), roster=roster)
-    lead = past_of(LEAD, dispatcher.remade)
+    remake = partial(dispatcher.remade, delivered=past.history.delivered)
+    lead = past_of(LEAD, remake)
     for each in past.history.damage[known:]:
         logger.warning("log.damaged", lost=each)
     return dispatcher, lead

@@ -63,6 +63,8 @@ class Session:
     """The report of before, where the lead does what is missing."""
     earlier_result: object = None
     """The result of before, likewise."""
+    lost: int = 0
+    """Records of the log of earlier processes that are."""
 
     def crew(self) -> Crew:
         """Return what subagents are made from."""
@@ -84,6 +86,7 @@ class Session:
             room=anyio.CapacityLimiter(self.prepared.task.limits.concurrency),
             door=anyio.Lock(),
             extra_tools=tuple(tool.name for tool in self.host.tools),
+            lost=self.lost,
         )
 
     def minutes_left(self) -> float:
@@ -159,6 +162,7 @@ def open_session(
             ContextFile(each.path, redactor.redact(each.text))
             for each in prepared.context_files
         ),
+        lost=past.history.lost if past else 0,
     )
 
 

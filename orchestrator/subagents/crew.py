@@ -53,6 +53,7 @@ class Crew:
         room: places to work in at the same time, of the whole run.
         door: held while briefs are accepted: ids and numbers hang together.
         extra_tools: names of the caller's own tools; every subagent may use them.
+        lost: records of the log of earlier processes that are.
     """
 
     services: Services
@@ -72,6 +73,7 @@ class Crew:
     room: anyio.CapacityLimiter
     door: anyio.Lock
     extra_tools: tuple[str, ...] = ()
+    lost: int = 0
 
     def spec_for(
         self,

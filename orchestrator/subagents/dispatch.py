@@ -336,10 +336,14 @@ class Dispatcher:
         while self._at_work:
             await self._nursery.changed()
 
-    def remade(self, call: str) -> Remade:
+    def remade(self, call: str, *, delivered: Collection[str] = ()) -> Remade:
         """Return what a call brought that was over, where the record of it is lost.
 
         Nothing, if not all of its subagents are known to have ended.
+
+        Args:
+            call: of `delegate`.
+            delivered: what the log says was delivered, then or later.
 
         Raises:
             StoreError: the run folder cannot be written.
@@ -348,8 +352,13 @@ class Dispatcher:
         if not mine or any(place.ended is None for place in mine):
             return Remade()
         dues = [Due(place, 0) for place in mine]
-        refused = self.roster.refused_of_call(self._parent, call)
-        text = self._mail.render(dues, refused=refused).text
+        dues = [each for each in dues if each.id not in delivered]
+        text = self._mail.render(
+            dues,
+            refused=self.roster.refused_of_call(self._parent, call),
+            reused=self.roster.reused_of_call(self._parent, call),
+            rows=[self._mail.row(place) for place in _others(mine, dues)],
+        ).text
         return Remade(text, tuple(each.id for each in dues))
 
     def _budget(self) -> Budget:

@@ -41,7 +41,7 @@ def past_of(crew: Crew, agent: str) -> AgentPast:
     services = crew.services
     events = list(read_events_of(services.log.path, agent, services.artifacts))
     crew.sightings.reopen(agent, events)
-    return agent_past(services, agent, AgentRecords(events))
+    return agent_past(services, agent, AgentRecords(events, lost=crew.lost))
 
 
 @dataclass(frozen=True, slots=True)

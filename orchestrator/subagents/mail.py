@@ -117,7 +117,7 @@ class Mail:
             StoreError: the run folder cannot be written.
         """
         self._taken.update(each.id for each in dues)
-        rows = [self._row(place) for place in others]
+        rows = [self.row(place) for place in others]
 
         def make() -> Delivery:
             return self.render(
@@ -172,7 +172,8 @@ class Mail:
         )
         return replace(made, stale=note)
 
-    def _row(self, place: Place) -> Row:
+    def row(self, place: Place) -> Row:
+        """Return where a subagent stands of which nothing is delivered now."""
         state = place.state
         if place.ended is not None:
             state = "delivered before"

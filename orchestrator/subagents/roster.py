@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from orchestrator.agent.rebuild import NOT_BEGUN, AgentPast
-from orchestrator.brief import Brief
+from orchestrator.agent.rebuild import NOT_BEGUN
 from orchestrator.events import (
     BriefRefused,
     BriefReused,
     ControlReceived,
-    Event,
-    SubagentAccepted,
     SubagentAsked,
     SubagentEnded,
-    parse,
 )
 from orchestrator.findings import Findings
 from orchestrator.ids import LEAD
 from orchestrator.messages import one_line
-from orchestrator.subagents.brake import BY_A_PERSON
 from orchestrator.subagents.child import Child
 from orchestrator.subagents.place import MAX_REASON_CHARS, Place, makes_up_for
 from orchestrator.subagents.render import Refused
@@ -67,63 +62,6 @@ class Roster:
         self._turned: dict[Key, _Turned] = {}
         self._reused: dict[Key, str] = {}
         self._lost: list[SubagentEnded] = []
-
-    @classmethod
-    def of(
-        cls,
-        past: Iterable[Event],
-        past_of: Callable[[str], AgentPast],
-        *,
-        highest: int,
-    ) -> Roster:
-        """Return the roster that earlier processes left.
-
-        Args:
-            past: how subagents were accepted, ended, asked, stopped, and refused.
-            past_of: agent that has not ended → what was done with it.
-            highest: as for an empty one.
-        """
-        roster = cls(highest=highest)
-        for event in past:
-            roster._take(event)
-        for place in roster.at_work.values():
-            own = NOT_BEGUN if place.asked else past_of(place.id)
-            place.child = place.child.with_past(own)
-            if own.cancelled:  # and only the record of what it left is not there
-                place.child.brake.pull(own.cancelled)
-        return roster
-
-    def _take(self, event: Event) -> None:
-        match event.kind:
-            case SubagentAccepted.KIND:
-                accepted = parse(event, SubagentAccepted)
-                brief = Brief.model_validate(accepted.brief, extra="ignore")
-                child = Child(accepted.id, brief, event.agent or LEAD)
-                self.take_in(
-                    child,
-                    accepted.call,
-                    accepted.index,
-                    scope_hash=accepted.scope_hash,
-                )
-            case SubagentEnded.KIND:
-                self._end(parse(event, SubagentEnded))
-            case SubagentAsked.KIND:
-                asked = parse(event, SubagentAsked)
-                if asked.id in self._by_id:
-                    self.ask(asked)
-            case BriefRefused.KIND:
-                self.note_refused(parse(event, BriefRefused), event.agent or LEAD)
-            case BriefReused.KIND:
-                self.note_reused(parse(event, BriefReused), event.agent or LEAD)
-            case ControlReceived.KIND if event.data["to"]:
-                self._stop(parse(event, ControlReceived))
-
-    def _stop(self, asked: ControlReceived) -> None:
-        place = self.at_work.get(asked.to)
-        if place is not None and asked.by:
-            self.withdraw(place, asked)
-        else:
-            self.stop(asked.to, BY_A_PERSON)
 
     @staticmethod
     def withdraw(place: Place, asked: ControlReceived) -> None:
@@ -379,13 +317,9 @@ class Roster:
             for agent, numbers in self.unsupported_for(LEAD).items()
         ]
 
-    def _end(self, ended: SubagentEnded) -> None:
-        """Take over an end; one whose brief is lost counts for its findings only."""
-        place = self._by_id.get(ended.id)
-        if place is None:
-            self._lost.append(ended)
-        elif place.ended is None:
-            place.answers.append(ended)
+    def note_end_of_unknown(self, ended: SubagentEnded) -> None:
+        """Note an end whose brief is lost: it counts for its findings only."""
+        self._lost.append(ended)
 
 
 def _unmet(places: list[Place]) -> list[Place]:
