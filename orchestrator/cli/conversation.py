@@ -8,7 +8,7 @@ from typing import Any, Literal
 import orjson
 
 from orchestrator.cli.output import Style, fill, safe, safe_lines, terminal_width
-from orchestrator.inspection.sentences import call_phrase, count_phrase
+from orchestrator.events.phrases import call_phrase, count_phrase
 from orchestrator.messages import Block, Message, text_block, text_of
 
 __all__ = ["Detail", "conversation_lines"]

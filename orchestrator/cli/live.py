@@ -26,8 +26,9 @@ from orchestrator.cli.output import (
     uses_color,
 )
 from orchestrator.events import Event
+from orchestrator.events.phrases import duration
 from orchestrator.inspection.run import RunView, moment
-from orchestrator.inspection.sentences import describe, duration
+from orchestrator.inspection.sentences import describe
 
 if TYPE_CHECKING:
     from rich.live import Live

@@ -7,14 +7,10 @@ from datetime import datetime
 
 from orchestrator.cli.branches import branches
 from orchestrator.cli.output import Style, cut, dollars, pad, safe, state_color, width
+from orchestrator.events.phrases import count_phrase, duration, quoted, tokens
 from orchestrator.inspection.agents import AgentView
-from orchestrator.inspection.run import LimitUse, RunView
-from orchestrator.inspection.sentences import (
-    count_phrase,
-    duration,
-    quoted,
-    tokens,
-)
+from orchestrator.inspection.limits import LimitUse
+from orchestrator.inspection.run import RunView
 
 __all__ = ["budget_bar", "live_lines"]
 

@@ -25,12 +25,12 @@ from orchestrator.cli.output import (
 )
 from orchestrator.cli.tables import agent_table, run_table, summary_lines
 from orchestrator.errors import StoreError
+from orchestrator.events.phrases import count_phrase
 from orchestrator.inspection.reading import (
     load_run,
     summarize,
 )
 from orchestrator.inspection.run import RunView
-from orchestrator.inspection.sentences import count_phrase
 from orchestrator.store.layout import RunFolder, find_run, list_runs
 from orchestrator.store.lock import is_held
 

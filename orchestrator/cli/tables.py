@@ -19,16 +19,12 @@ from orchestrator.cli.output import (
     terminal_width,
     width,
 )
+from orchestrator.events.phrases import count_phrase, duration, quoted, tokens
 from orchestrator.ids import LEAD
 from orchestrator.inspection.agents import AgentView
+from orchestrator.inspection.limits import LimitUse
 from orchestrator.inspection.reading import RunSummary
-from orchestrator.inspection.run import LimitUse, RunView, moment
-from orchestrator.inspection.sentences import (
-    count_phrase,
-    duration,
-    quoted,
-    tokens,
-)
+from orchestrator.inspection.run import RunView, moment
 from orchestrator.inspection.tokens import Cost
 
 __all__ = ["agent_table", "limit_words", "run_table", "summary_lines"]

@@ -20,10 +20,10 @@ from orchestrator.cli.output import (
 )
 from orchestrator.errors import SpecError
 from orchestrator.events import Event
+from orchestrator.events.phrases import count_phrase
 from orchestrator.inspection.reading import (
     load_run,
 )
-from orchestrator.inspection.sentences import count_phrase
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.layout import RunFolder, find_run
 from orchestrator.store.reading import DAMAGED, read_events

@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 from orchestrator.events import Event, WorkTime
 from orchestrator.events.activity import Activity
 from orchestrator.events.answers import Answers
-from orchestrator.inspection.tokens import Cost, Tokens, number
+from orchestrator.events.phrases import number
+from orchestrator.inspection.tokens import Cost, Tokens
 from orchestrator.spec.foreign import EXPLORE_NOTHING
 
 __all__ = ["AgentView"]

@@ -12,9 +12,10 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from orchestrator.events import KINDS, Event, WorkTime
+from orchestrator.events.phrases import number
 from orchestrator.inspection.agents import AgentView
 from orchestrator.inspection.limits import LimitUse
-from orchestrator.inspection.tokens import Cost, Tokens, number
+from orchestrator.inspection.tokens import Cost, Tokens
 
 __all__ = ["LimitUse", "RunView", "moment"]
 

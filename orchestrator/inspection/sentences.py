@@ -21,15 +21,7 @@ from orchestrator.events.phrases import (
     tokens,
 )
 
-__all__ = [
-    "call_phrase",
-    "count_phrase",
-    "describe",
-    "duration",
-    "one_line",
-    "quoted",
-    "tokens",
-]
+__all__ = ["describe"]
 
 Data = dict[str, Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from orchestrator.events.phrases import number
 
-__all__ = ["Cost", "Tokens", "number"]
+__all__ = ["Cost", "Tokens"]
 
 
 @dataclass(slots=True)

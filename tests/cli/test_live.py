@@ -16,8 +16,8 @@ from orchestrator.cli.live import LiveView, open_view
 from orchestrator.cli.live_text import budget_bar
 from orchestrator.cli.output import Style, width
 from orchestrator.events import Event, SubagentAccepted
+from orchestrator.inspection.limits import LimitUse
 from orchestrator.inspection.reading import load_run
-from orchestrator.inspection.run import LimitUse
 
 Capture = pytest.CaptureFixture[str]
 

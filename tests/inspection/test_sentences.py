@@ -7,13 +7,8 @@ from typing import Any
 import pytest
 
 from orchestrator.events import KINDS, Event
-from orchestrator.inspection.sentences import (
-    call_phrase,
-    count_phrase,
-    describe,
-    duration,
-    tokens,
-)
+from orchestrator.events.phrases import call_phrase, count_phrase, duration, tokens
+from orchestrator.inspection.sentences import describe
 
 
 def said(kind: str, **data: Any) -> str:
