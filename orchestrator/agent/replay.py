@@ -30,6 +30,7 @@ from orchestrator.events import (
     ToolStarted,
     parse,
 )
+from orchestrator.events.arrivals import arrivals
 from orchestrator.messages import clean_text
 from orchestrator.models.base import Reply, Usage
 from orchestrator.store.transcript import LOST
@@ -200,9 +201,8 @@ class Replay:
 
     def _tool_ended(self, event: Event) -> None:
         ended, prior = parse(event, ToolEnded), self.state.prior
-        self.state.delivered.update(ended.delivers)
-        if ended.name == "delegate" and "delivers" not in event.data:
-            self.state.delivered.add(ended.call)  # older logs: all that it sent
+        came = arrivals(event)
+        self.state.delivered.update(came.ids, (came.call,) if came.call else ())
         # The first outcome counts; an accepted hand-in may have been answered anew.
         if not isinstance(prior.get(ended.call), Answered):
             form = OnRecord if ended.ends else Answered
@@ -221,7 +221,7 @@ class Replay:
     def _text_added(self, event: Event) -> None:
         state = self.state
         if event.data["reason"] == "findings":
-            state.add_late(event.data["text"], event.data.get("delivers") or ())
+            state.add_late(event.data["text"], arrivals(event).ids)
             return
         state.pending_texts.append(event.data["text"])
         state.due = ""

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from orchestrator.events import KINDS, Event, WorkTime
+from orchestrator.events.arrivals import arrivals
 from orchestrator.events.phrases import number
 from orchestrator.inspection.agents import AgentView
 from orchestrator.inspection.limits import LimitUse
@@ -19,7 +20,6 @@ from orchestrator.inspection.tokens import Cost, Tokens
 
 __all__ = ["LimitUse", "RunView", "moment"]
 
-_DELIVERING = frozenset({"tool.ended", "text.added", "result.replaced"})
 RESUMABLE = frozenset({"crashed", "interrupted", "parked", "paused", "partial"})
 
 
@@ -92,8 +92,7 @@ class RunView:
             self.unknown[event.kind] = self.unknown.get(event.kind, 0) + 1
         elif event.agent:
             self.agent(event.agent).apply(event, at)
-            if event.kind in _DELIVERING:
-                self._deliver(event)
+            self._deliver(event)
         self.last_at = at or self.last_at
 
     def agent(self, agent_id: str) -> AgentView:
@@ -345,15 +344,14 @@ class RunView:
 
     def _deliver(self, event: Event) -> None:
         """Note whose findings reached their parent with this event."""
-        data = event.data
-        if "delivers" in data:
-            for delivery in _strings(data["delivers"]):
-                agent = self.agents.get(delivery.partition("/")[0])
-                if agent is not None:
-                    agent.answers.deliver(delivery)
-        elif data.get("name") == "delegate":  # logs of before did not say
+        came = arrivals(event)
+        for delivery in came.ids:
+            agent = self.agents.get(delivery.partition("/")[0])
+            if agent is not None:
+                agent.answers.deliver(delivery)
+        if came.call:
             for agent in self.agents.values():
-                if agent.parent == event.agent and agent.call == data.get("call"):
+                if agent.parent == event.agent and agent.call == came.call:
                     agent.answers.deliver_all()
 
     def _on_reused(self, event: Event, _at: datetime | None) -> None:

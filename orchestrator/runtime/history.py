@@ -23,7 +23,6 @@ from orchestrator.events import (
     ModelAnswered,
     NotesUpdated,
     ReportSubmitted,
-    ResultReplaced,
     RunEnded,
     RunReopened,
     RunResumed,
@@ -31,10 +30,10 @@ from orchestrator.events import (
     SubagentAccepted,
     SubagentAsked,
     SubagentEnded,
-    TextAdded,
     ToolEnded,
     ToolStarted,
 )
+from orchestrator.events.arrivals import arrivals
 from orchestrator.runtime.readable import is_readable
 from orchestrator.runtime.sums import AgentSums
 from orchestrator.runtime.totals import Totals
@@ -54,7 +53,6 @@ _KEPT = frozenset(
     )
 )  # fmt: skip
 """Kinds that are read again whoever they are about."""
-_DELIVERING = frozenset((ToolEnded.KIND, TextAdded.KIND, ResultReplaced.KIND))
 
 
 @dataclass(slots=True)
@@ -166,15 +164,10 @@ class History:
         self.worked.apply(event)
         if event.agent:
             self.sums.setdefault(event.agent, AgentSums()).apply(event)
-        if event.kind in _DELIVERING:
-            self._deliver(event)
-
-    def _deliver(self, event: Event) -> None:
-        delivers = event.data.get("delivers")
-        if delivers is not None:
-            self.delivered.update(delivers)
-        elif event.data.get("name") == "delegate":
-            self.reported.add(event.data["call"])
+        came = arrivals(event)
+        self.delivered.update(came.ids)
+        if came.call:
+            self.reported.add(came.call)
 
     def _lose(self, why: str) -> None:
         """Note that a record is of no use; once, though it may be read again."""

@@ -12,25 +12,21 @@ from orchestrator.events import (
     ControlReceived,
     Event,
     LimitReachedEvent,
-    ResultReplaced,
     RunEnded,
     RunResumed,
     SubagentAccepted,
     SubagentAsked,
     SubagentEnded,
-    TextAdded,
-    ToolEnded,
 )
 from orchestrator.events.activity import Activity
 from orchestrator.events.answers import Answers
+from orchestrator.events.arrivals import Arrivals, arrivals
 from orchestrator.events.phrases import count_phrase, quoted
 from orchestrator.runtime.history import History
 from orchestrator.runtime.sums import AgentSums
 from orchestrator.store.notes import AgentRow
 
 __all__ = ["Members"]
-
-_DELIVERING = frozenset((ToolEnded.KIND, TextAdded.KIND, ResultReplaced.KIND))
 
 
 @dataclass(slots=True)
@@ -73,9 +69,8 @@ class Members:
             member.shown = None
             member.sums.apply(event)
             member.activity.apply(event)
-        if event.kind in _DELIVERING:
-            self._deliver(event)
-        elif event.kind in (RunEnded.KIND, RunResumed.KIND):
+        self._deliver(arrivals(event))
+        if event.kind in (RunEnded.KIND, RunResumed.KIND):
             for each in self._of.values():
                 each.activity.interrupt()
                 each.shown = None
@@ -124,13 +119,11 @@ class Members:
             parent.activity.sends(member.id, call)
             parent.shown = None
 
-    def _deliver(self, event: Event) -> None:
-        delivers = event.data.get("delivers")
-        if delivers is not None:
-            for delivery in delivers:
-                self._reach(delivery)
-        elif event.data.get("name") == "delegate":  # logs of before did not say
-            self._reach_all(event.data["call"])
+    def _deliver(self, came: Arrivals) -> None:
+        for delivery in came.ids:
+            self._reach(delivery)
+        if came.call:
+            self._reach_all(came.call)
 
     def _reach(self, delivery: str) -> None:
         member = self._of.get(delivery.partition("/")[0])
