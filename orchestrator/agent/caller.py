@@ -5,13 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 
 from orchestrator.agent.budget import NOTHING, Amount, Budget, Reservation
-from orchestrator.agent.head_start import (
-    FOLLOWS,
-    Ahead,
-    HeadStart,
-    cacheable_tokens,
-    caches_prompts,
-)
+from orchestrator.agent.head_start import FOLLOWS, Ahead, HeadStart, cacheable_tokens
 from orchestrator.agent.pulse import Pulse
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
@@ -24,7 +18,7 @@ from orchestrator.events import (
     ModelRetried,
 )
 from orchestrator.ids import sha256
-from orchestrator.models.base import Model, ModelRequest, Reply, Retry
+from orchestrator.models.base import Model, ModelRequest, Reply, Retry, caches_prompts
 from orchestrator.models.pricing import Price
 from orchestrator.store.eventlog import EventLog
 
@@ -137,7 +131,6 @@ class Caller:
         )
         if kept:
             state.take_reply(reply.content, reply.usage)
-        self.hold(state, expected_tokens=0)
 
     def hold(self, state: AgentState, *, expected_tokens: int) -> None:
         """Keep back what a last call costs once `expected_tokens` have come in."""

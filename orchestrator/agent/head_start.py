@@ -16,9 +16,7 @@ from typing import Final
 
 import anyio
 
-from orchestrator.models.base import Model
-
-__all__ = ["FOLLOWS", "Ahead", "HeadStart", "cacheable_tokens", "caches_prompts"]
+__all__ = ["FOLLOWS", "Ahead", "HeadStart", "cacheable_tokens"]
 
 WAIT_S = 5.0
 """Longest wait for the answer to the request that went ahead."""
@@ -42,11 +40,6 @@ def cacheable_tokens(model: str) -> int:
     With fewer the service does not cache it.
     """
     return next((n for pattern, n in _SHORTEST if pattern.match(model)), _USUAL)
-
-
-def caches_prompts(model: Model) -> bool:
-    """Return whether a model reads the start of requests from a cache."""
-    return bool(getattr(model, "caches_prompts", False))
 
 
 class Ahead:

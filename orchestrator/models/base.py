@@ -15,6 +15,7 @@ __all__ = [
     "Reply",
     "Retry",
     "Usage",
+    "caches_prompts",
     "unwatched",
 ]
 
@@ -154,3 +155,8 @@ class Model(Protocol):
     async def aclose(self) -> None:
         """Close connections; a second call does nothing."""
         ...
+
+
+def caches_prompts(model: Model) -> bool:
+    """Return whether a model reads the start of requests from a cache, as it says."""
+    return bool(getattr(model, "caches_prompts", False))

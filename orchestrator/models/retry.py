@@ -6,7 +6,14 @@ import random
 
 from orchestrator.clock import Clock
 from orchestrator.errors import ModelError
-from orchestrator.models.base import Model, ModelRequest, OnRetry, Reply, Retry
+from orchestrator.models.base import (
+    Model,
+    ModelRequest,
+    OnRetry,
+    Reply,
+    Retry,
+    caches_prompts,
+)
 
 __all__ = ["Retrying"]
 
@@ -53,7 +60,7 @@ class Retrying:
         self._model, self._clock = model, clock
         self._outage_s, self._attempts = outage_s, attempts
         self._rng = rng or random.SystemRandom()
-        self.caches_prompts = bool(getattr(model, "caches_prompts", False))
+        self.caches_prompts = caches_prompts(model)
 
     async def complete(self, request: ModelRequest, *, on_retry: OnRetry) -> Reply:
         """Return the reply of the first try that gives one.

@@ -19,13 +19,12 @@ from orchestrator.agent.head_start import (
     FOLLOWS,
     HeadStart,
     cacheable_tokens,
-    caches_prompts,
 )
 from orchestrator.clock import SystemClock
 from orchestrator.errors import ModelError
 from orchestrator.messages import text_block, text_of
 from orchestrator.models.anthropic import AnthropicModel
-from orchestrator.models.base import ModelRequest, OnRetry, Reply
+from orchestrator.models.base import ModelRequest, OnRetry, Reply, caches_prompts
 from orchestrator.models.offline import OfflineModel
 from orchestrator.models.retry import Retrying
 from orchestrator.testing import ScriptedModel
