@@ -131,16 +131,20 @@ def tools(as_json: bool) -> None:
     """List the tools that agents can be given, and the tokens they cost."""
     from dataclasses import asdict
 
-    from orchestrator.cli.tool_table import tool_rows
+    from orchestrator.cli.tool_table import BY_DEPTH, tool_rows
 
     rows = tool_rows()
     if as_json:
         print_json([asdict(row) for row in rows])
         return
-    click.echo(f"{'tool':<16}{'who':<11}{'effects':<12}{'tokens':>6}  what it does")
+    wide = len(BY_DEPTH) + 1
+    click.echo(f"{'tool':<16}{'who':<{wide}}{'effects':<12}{'tokens':>6}  what it does")
     for row in rows:
-        head = f"{row.name:<16}{row.who:<11}{row.effects:<12}{row.tokens:>6}"
+        head = f"{row.name:<16}{row.who:<{wide}}{row.effects:<12}{row.tokens:>6}"
         click.echo(safe_lines(f"{head}  {row.description}"))
+    click.echo(
+        "By depth: from `limits.depth: 2` on, those whose profile lists `delegate`."
+    )
 
 
 @click.command()

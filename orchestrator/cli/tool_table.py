@@ -19,15 +19,18 @@ from orchestrator.tools.refs import ReadRef
 from orchestrator.tools.registry import definition_of
 from orchestrator.tools.search import Glob, Grep
 
-__all__ = ["ToolRow", "definition_tokens", "tool_rows"]
+__all__ = ["BY_DEPTH", "ToolRow", "definition_tokens", "tool_rows"]
 
 TOOLS: tuple[type[Tool[Any]], ...] = (
     Delegate, WaitFor, FollowUp, Cancel, Finish, SubmitFindings, UpdateNotes, ReadRef,
     ReadFile, Grep, Glob, ListDir,
 )  # fmt: skip
-# Subagents whose profile lists `delegate` have the first four too while depth remains.
-_WHO = dict.fromkeys((*DELEGATION, "finish"), "lead")
-_WHO["submit_findings"] = "subagents"
+BY_DEPTH = "lead, subagents by depth"
+_WHO = {
+    **dict.fromkeys(DELEGATION, BY_DEPTH),
+    "finish": "lead",
+    "submit_findings": "subagents",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,8 @@ class ToolRow:
 
     name: str
     who: str
+    """`all`, `lead`, `subagents`, or `BY_DEPTH`: subagents whose profile lists `delegate`,
+    while a level is left below them."""
     effects: str
     description: str
     """First sentence."""

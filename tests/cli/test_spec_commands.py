@@ -238,7 +238,8 @@ class TestTools:
             "delegate", "wait_for", "follow_up", "cancel", "finish", "submit_findings",
             "update_notes", "read_ref", "read_file", "grep", "glob", "list_dir",
         }  # fmt: skip
-        assert rows["delegate"]["who"] == "lead"
+        assert rows["delegate"]["who"] == "lead, subagents by depth"
+        assert rows["finish"]["who"] == "lead"
         assert rows["submit_findings"]["who"] == "subagents"
         assert all(row["tokens"] > 20 and row["description"] for row in rows.values())
 
@@ -249,9 +250,14 @@ class TestTools:
         rows = as_json(capsys)
         assert sum(row["tokens"] for row in rows if row["who"] != "subagents") < 3000
 
-    def test_text_has_a_line_per_tool(self, capsys: Capture) -> None:
+    def test_text_has_a_line_per_tool_and_says_what_by_depth_means(
+        self, capsys: Capture
+    ) -> None:
         assert main(["tools"]) == 0
-        assert len(capsys.readouterr().out.splitlines()) == 13
+        head, *lines, note = capsys.readouterr().out.splitlines()
+        assert head.startswith("tool ")
+        assert len(lines) == 12
+        assert note.startswith("By depth: from `limits.depth: 2` on")
 
 
 class TestSchema:
