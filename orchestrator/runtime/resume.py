@@ -307,7 +307,7 @@ def _taken_over(
 
     def events_of(agent: str) -> list[Event]:
         path, artifacts = past.folder.events, session.services.artifacts
-        return list(read_events_of(path, agent, artifacts))
+        return list(read_events_of(path, agent, artifacts, is_damaged=True))
 
     roster = mustered(past.events, past_of, events_of, highest=past.history.highest)
     dispatcher = Dispatcher(session.crew(), roster=roster)

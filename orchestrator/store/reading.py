@@ -199,19 +199,28 @@ def read_events(path: Path, artifacts: Artifacts | None = None) -> Iterator[Even
                 yield _damaged(line.number, str(error), event)
 
 
-def read_events_of(path: Path, agent: str, artifacts: Artifacts) -> Iterator[Event]:
+def read_events_of(
+    path: Path, agent: str, artifacts: Artifacts, *, is_damaged: bool = False
+) -> Iterator[Event]:
     """Yield the events of one agent, oldest first; the run may be live.
 
-    Lines of others are not parsed. What is damaged is passed over.
+    Lines of others are not parsed, unless the log is damaged: only they tell then what
+    stands where it should. What is damaged is passed over.
 
     Args:
         path: the log.
         agent: its id.
         artifacts: where large fields lie.
+        is_damaged: records of the log are lost.
 
     Raises:
         StoreError: the file cannot be opened or read.
     """
+    if is_damaged:
+        yield from (
+            each for each in read_events(path, artifacts) if each.agent == agent
+        )
+        return
     mark = b'"agent":%b,' % orjson.dumps(agent)
     seen = 0
     try:
