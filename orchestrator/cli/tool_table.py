@@ -39,8 +39,8 @@ class ToolRow:
 
     name: str
     who: str
-    """`all`, `lead`, `subagents`, or `BY_DEPTH`: subagents whose profile lists `delegate`,
-    while a level is left below them."""
+    """`all`, `lead`, `subagents`, or `BY_DEPTH`: the lead, and subagents whose profile
+    lists `delegate` while a level is left below them."""
     effects: str
     description: str
     """First sentence."""
