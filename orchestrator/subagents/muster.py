@@ -27,7 +27,7 @@ from orchestrator.ids import LEAD
 from orchestrator.subagents.brake import BY_A_PERSON
 from orchestrator.subagents.child import Child
 from orchestrator.subagents.place import Place
-from orchestrator.subagents.roster import Roster
+from orchestrator.subagents.roster import WITHDREW, Roster
 
 __all__ = ["mustered"]
 
@@ -91,6 +91,8 @@ def _end(roster: Roster, ended: SubagentEnded) -> None:
         roster.ask(SubagentAsked(ended.id, "", ended.question, ""))
     if place.ended is None:
         place.answers.append(ended)
+    if place.is_cancelled and ended.reason.startswith(f"{place.parent} {WITHDREW}"):
+        place.is_withdrawn = True
 
 
 def _ask(roster: Roster, event: Event, events_of: EventsOf) -> None:

@@ -21,10 +21,12 @@ from orchestrator.subagents.child import Child
 from orchestrator.subagents.place import MAX_REASON_CHARS, Place, makes_up_for
 from orchestrator.subagents.render import Refused
 
-__all__ = ["NO_BUDGET", "USED_UP", "Roster"]
+__all__ = ["NO_BUDGET", "USED_UP", "WITHDREW", "Roster"]
 
 USED_UP = "subagents of this run are used up"
 NO_BUDGET = "no room in what is left of the budget"
+WITHDREW = "cancelled it: "
+"""Between who ended a subagent that it had sent, and why."""
 MAX_TITLES = 5
 
 Key = tuple[str, str, int]
@@ -67,7 +69,7 @@ class Roster:
     def withdraw(place: Place, asked: ControlReceived) -> None:
         """Stop a subagent for good because its parent does not need it any more."""
         place.is_withdrawn = True
-        place.child.brake.pull(f"{asked.by} cancelled it: {asked.reason}")
+        place.child.brake.pull(f"{asked.by} {WITHDREW}{asked.reason}")
 
     def stop(self, agent: str, why: str) -> None:
         """Stop one subagent for good; what it has goes to its parent.
