@@ -39,7 +39,9 @@ def past_of(crew: Crew, agent: str) -> AgentPast:
         StoreError: the log cannot be read.
     """
     services = crew.services
-    events = list(read_events_of(services.log.path, agent, services.artifacts))
+    path, artifacts = services.log.path, services.artifacts
+    is_damaged = crew.lost > 0
+    events = list(read_events_of(path, agent, artifacts, is_damaged=is_damaged))
     crew.sightings.reopen(agent, events)
     return agent_past(services, agent, AgentRecords(events, lost=crew.lost))
 
@@ -61,22 +63,18 @@ class Following:
             question: what.
 
         Raises:
-            ToolError: it is at work, or was cut off, or nobody is left to ask.
+            ToolError: nothing is asked, it is at work, was cut off, or nobody is left.
             StoreError: the run folder cannot be written.
         """
-        if place.ended is None:
-            raise ToolError(
-                f"{place.id} is still at work: `wait_for` it first, then ask"
-            )
-        if place.ended.outcome in (CANCELLED, "failed"):
-            raise ToolError(
-                f"{place.id} was cut off ({place.ended.outcome}) and cannot go on: "
-                "send a new brief"
-            )
+        question = clean_text(question).strip()
+        if not question:
+            raise ToolError("the question is empty: say what you want to know")
+        _must_have_ended(place)
         if self.roster.of_call(place.parent, call):
             return  # an earlier process has sent a new one
-        question = clean_text(question).strip()
-        if not await anyio.to_thread.run_sync(self._has_room, place, question):
+        has_room = await anyio.to_thread.run_sync(self._has_room, place, question)
+        _must_have_ended(place)  # another call of this step may have asked it meanwhile
+        if not has_room:
             await self._send_new(call, place, question)
             return
         services = self.crew.services
@@ -137,6 +135,17 @@ class Following:
             brief = _with_question(place, question)
             asked = crew.services.log.newest(place.parent)
             self.acceptance.accept(call, 0, brief, asked)
+
+
+def _must_have_ended(place: Place) -> None:
+    """Raise `ToolError` where a subagent cannot be asked."""
+    if place.ended is None:
+        raise ToolError(f"{place.id} is still at work: `wait_for` it first, then ask")
+    if place.ended.outcome in (CANCELLED, "failed"):
+        raise ToolError(
+            f"{place.id} was cut off ({place.ended.outcome}) and cannot go on: "
+            "send a new brief"
+        )
 
 
 def _with_question(place: Place, question: str) -> Brief:

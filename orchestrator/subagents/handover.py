@@ -227,7 +227,8 @@ def _within_limit(
     pointer = crew.services.artifacts.put(data, "json")
     shortened = shorten(whole, limit, count, unsupported=unsupported, pointer=pointer)
     dropped = len(shortened.dropped)
-    note = f"shortened to {limit} tokens; {dropped} items are only in {pointer}"
+    where = f"{dropped} items are only in {pointer}" if dropped else f"all: {pointer}"
+    note = f"shortened to {limit} tokens; {where}"
     return shortened, [*taken.notes, note]
 
 

@@ -28,6 +28,8 @@ MAX_TITLE_CHARS = 100
 MAX_REASON_CHARS = 300
 MAX_STALE_CHARS = 2500
 MAX_PROBLEMS = 6
+MAX_REFUSED = 50
+"""Refused briefs that are told of one by one; of the others only what is wrong."""
 MAX_PROBLEM_CHARS = 400
 
 _MARKS = re.compile(
@@ -283,10 +285,22 @@ def delegate_result(
         rows: those of whom nothing is delivered now.
         told: the program's own words about the whole, or "".
     """
-    parts = [*([told] if told else []), *(_refusal(each) for each in refused)]
+    parts = [*([told] if told else []), *_refusals(refused)]
     if delivered or rows:
         parts.append("\n".join(_table(delivered, rows)))
     return "\n\n".join([*parts, *(for_lead(each) for each in delivered)])
+
+
+def _refusals(refused: Sequence[Refused]) -> Iterator[str]:
+    yield from (_refusal(each) for each in refused[:MAX_REFUSED])
+    rest = refused[MAX_REFUSED:]
+    if rest:
+        head = (
+            f"{len(rest)} more, briefs[{rest[0].index}] to briefs[{rest[-1].index}], "
+            "were refused; nothing was spent on them:"
+        )
+        problems = dict.fromkeys(why for each in rest for why in each.problems)
+        yield "\n".join([head, *_problems(list(problems))])
 
 
 def _refusal(refused: Refused) -> str:
@@ -294,12 +308,15 @@ def _refusal(refused: Refused) -> str:
         f"briefs[{refused.index}] “{_title(refused.title)}” was refused; nothing was "
         "spent on it:"
     )
-    problems = refused.problems[:MAX_PROBLEMS]
-    lines = [f"- {_line(each, MAX_PROBLEM_CHARS)}" for each in problems]
-    more = len(refused.problems) - len(problems)
-    if more:
-        lines.append(f"- and {more} more")
-    return "\n".join([head, *lines])
+    return "\n".join([head, *_problems(refused.problems)])
+
+
+def _problems(problems: Sequence[str]) -> Iterator[str]:
+    for each in problems[:MAX_PROBLEMS]:
+        yield f"- {_line(each, MAX_PROBLEM_CHARS)}"
+    more = len(problems) - MAX_PROBLEMS
+    if more > 0:
+        yield f"- and {more} more"
 
 
 def _table(delivered: Sequence[Delivered], rows: Sequence[Row]) -> Iterator[str]:

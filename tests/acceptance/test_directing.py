@@ -338,6 +338,26 @@ async def test_who_cannot_be_asked_further_is_told(
     assert told.startswith(why)
 
 
+async def test_of_two_questions_in_one_step_only_one_is_put(bench: RunBench) -> None:
+    asked = [
+        call("follow_up", agent="a1", question=f"Question {n}: which line says so?")
+        for n in range(3)
+    ]
+    lead: list[Step] = [
+        sent("One"),
+        [*asked, call("follow_up", agent="a1", question=" \n\x07 ")],
+        finish("It takes 14 days [a1#1], [a1#2]."),
+    ]
+    ended = await bench.play(lead, {"One": [*WORK, submit(MORE)]})
+
+    assert ended.result.state == "done", ended.result
+    told = sorted(ended.results("follow_up"), key=len)
+    assert told[0] == "the question is empty: say what you want to know"
+    assert told[1] == told[2] == "a1 is still at work: `wait_for` it first, then ask"
+    assert frames(told[3]) == ["a1"]
+    assert len(ended.events("subagent.asked")) == 1
+
+
 async def test_a_new_one_answers_where_the_old_one_cannot_go_on(
     bench: RunBench,
 ) -> None:

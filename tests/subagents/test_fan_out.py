@@ -102,6 +102,22 @@ def test_refused_briefs_are_told_in_bounded_words(artifacts: Artifacts) -> None:
     assert len(made.text) < 3000
 
 
+def test_hundreds_of_refused_briefs_are_told_of_in_bounded_words(
+    artifacts: Artifacts,
+) -> None:
+    refused = [
+        Refused(n, f"Bad {n}", ["all 24 are used up", f"no file `f{n}`" + "x" * 300])
+        for n in range(500)
+    ]
+
+    made = delivery([], refused, 1000, estimate, artifacts)
+
+    assert "briefs[49] “Bad 49” was refused" in made.text
+    assert "450 more, briefs[50] to briefs[499], were refused" in made.text
+    assert made.text.endswith("- and 445 more")
+    assert len(made.text) < 30_000
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(
     sizes=st.lists(st.integers(0, 30), min_size=1, max_size=8),
