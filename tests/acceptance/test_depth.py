@@ -7,35 +7,16 @@ from pathlib import Path
 
 import anyio
 import pytest
-from run_bench import Ended, RunBench, brief, finish, in_turn, item, played, submit
+from refund_runs import FILES, QUOTE, READ, SPLITTER, WORK, replies_in, sent, settled
+from run_bench import Ended, RunBench, brief, delegate, finish, in_turn, played, submit
 
-from orchestrator.messages import Block
 from orchestrator.models.base import ModelRequest
 from orchestrator.testing import Step, call, fail, hang
-
-LINE = "A refund takes 14 days from the day the goods arrive."
-QUOTE = item("A refund takes 14 days after arrival.", "refunds.md:1", LINE)
-READ = call("read_file", path="refunds.md")
-WORK: list[Step] = [READ, submit(QUOTE)]
-SPLITTER = """---
-name: splitter
-description: Splits its work.
-tools: [delegate, read_file, grep]
----
-You split your work and hand the parts out.
-"""
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> RunBench:
-    return RunBench(
-        tmp_path, {"refunds.md": f"{LINE}\n", "agents/splitter.md": SPLITTER}
-    )
-
-
-def sent(*titles: str, agent: str = "explorer", wait: str = "all") -> Block:
-    briefs = [brief(title, agent=agent) for title in titles]
-    return call("delegate", briefs=briefs, wait=wait)
+    return RunBench(tmp_path, {**FILES, "agents/splitter.md": SPLITTER})
 
 
 async def play(
@@ -111,15 +92,14 @@ async def test_parents_that_wait_leave_their_places_to_their_children(
 
 async def test_one_that_always_delegates_is_bounded_by_depth(bench: RunBench) -> None:
     def always(request: ModelRequest) -> Step:
-        done = sum(1 for each in request.messages if each["role"] == "assistant")
+        done = replies_in(request)
         tools = {tool["name"] for tool in request.tools}
         if "delegate" in tools:
             return sent(f"Again {done}", agent="splitter")
         return READ if not done else submit(QUOTE)
 
     def lead(request: ModelRequest) -> Step:
-        done = sum(1 for each in request.messages if each["role"] == "assistant")
-        return sent("Again", agent="splitter") if done == 0 else REPORT
+        return REPORT if replies_in(request) else sent("Again", agent="splitter")
 
     model = played(lead, {"Again": always, **{f"Again {n}": always for n in range(9)}})
     ended = await bench.run(
@@ -200,11 +180,7 @@ async def test_a_fault_of_the_program_above_ends_all_below_it(
 
 async def test_cancelling_one_ends_all_below_it(bench: RunBench) -> None:
     lead = [
-        call(
-            "delegate",
-            briefs=[brief("Whole", agent="splitter"), brief("Other")],
-            wait="first",
-        ),
+        delegate(brief("Whole", agent="splitter"), brief("Other"), wait="first"),
         call("cancel", agent="a1", reason="The other one answers it."),
         finish("It takes 14 days [a2#1]."),
     ]
@@ -230,10 +206,7 @@ async def test_what_is_spent_below_counts_against_the_one_above(
     bench: RunBench,
 ) -> None:
     lead = [
-        call(
-            "delegate",
-            briefs=[brief("Whole", agent="splitter", limits={"tokens": 60_000})],
-        ),
+        sent("Whole", agent="splitter", limits={"tokens": 60_000}),
         REPORT,
         REPORT,
     ]
@@ -282,8 +255,7 @@ async def test_a_tree_that_is_cut_off_goes_on_at_every_level(bench: RunBench) ->
     with anyio.CancelScope() as scope:
 
         async def stops(_request: ModelRequest) -> Step:
-            for _ in range(20):
-                await anyio.sleep(0.001)
+            await settled()
             scope.cancel()
             return hang()
 
@@ -311,16 +283,13 @@ async def test_a_tree_that_is_cut_off_goes_on_at_every_level(bench: RunBench) ->
 
 async def test_nobody_below_sees_more_than_the_one_above(bench: RunBench) -> None:
     bench.write("other/secret.md", "Nobody below may see this line.\n")
-    whole = brief("Whole", agent="splitter", scope={"exclude": ["other"]})
-    wide = call(
-        "delegate", briefs=[brief("Left", scope={"include": ["other/secret.md"]})]
-    )
-    plain = sent("Left")
+    whole = sent("Whole", agent="splitter", scope={"exclude": ["other"]})
+    wide = sent("Left", scope={"include": ["other/secret.md"]})
     ended = await play(
         bench,
-        [call("delegate", briefs=[whole]), REPORT],
+        [whole, REPORT],
         {
-            "Whole": [wide, plain, submit(QUOTE)],
+            "Whole": [wide, sent("Left"), submit(QUOTE)],
             "Left": [call("read_file", path="other/secret.md"), *WORK],
         },
     )

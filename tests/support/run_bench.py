@@ -83,9 +83,9 @@ def brief(title: str, **fields: Any) -> dict[str, Any]:
     }
 
 
-def delegate(*briefs: dict[str, Any]) -> Block:
+def delegate(*briefs: dict[str, Any], **fields: Any) -> Block:
     """A call that sends these briefs."""
-    return call("delegate", briefs=list(briefs))
+    return call("delegate", briefs=list(briefs), **fields)
 
 
 def finish(report: str, **fields: Any) -> Block:
