@@ -25,56 +25,9 @@ from orchestrator.messages import Block
 from orchestrator.models.base import ModelRequest
 from orchestrator.testing import Script, Step, call, fail, hang
 
-LINE = "A refund takes 14 days from the day the goods arrive."
-OTHER = "Without a receipt a refund takes 30 days at the most."
-QUOTE = item("A refund takes 14 days after arrival.", "refunds.md:1", LINE)
-MORE = item("Without a receipt it takes 30 days.", "refunds.md:2", OTHER)
-READ = call("read_file", path="refunds.md")
-WORK: list[Step] = [READ, submit(QUOTE)]
-
-
 @pytest.fixture
 def bench(tmp_path: Path) -> RunBench:
-    return RunBench(tmp_path, {"refunds.md": f"{LINE}\n{OTHER}\n"})
-
-
-class Gate:
-    """Keeps a subagent before its hand-in until the lead opens it."""
-
-    def __init__(self, *steps: Step) -> None:
-        self.steps = list(steps) or WORK
-        self.is_open = anyio.Event()
-
-    async def __call__(self, request: ModelRequest) -> Step:
-        done = sum(1 for each in request.messages if each["role"] == "assistant")
-        if done:
-            await self.is_open.wait()
-        return self.steps[done]
-
-    def opened(self, step: Step) -> Callable[[ModelRequest], Awaitable[Step]]:
-        """A step of the lead before which the subagent comes to its end."""
-
-        async def play(_request: ModelRequest) -> Step:
-            self.is_open.set()
-            await settled()
-            return step
-
-        return play
-
-
-async def settled() -> None:
-    """Let everybody who can act do so, threads included."""
-    for _ in range(30):
-        await anyio.sleep(0.001)
-
-
-def sent(*titles: str, wait: str = "all") -> Block:
-    return call("delegate", briefs=[brief(title) for title in titles], wait=wait)
-
-
-def frames(text: str) -> list[str]:
-    """Whose findings a text holds."""
-    return re.findall(r'<findings agent="(a\d+)"', text)
+    return RunBench(tmp_path, FILES)
 
 
 def shown(ended: Ended) -> list[str]:
@@ -345,7 +298,7 @@ async def test_of_two_questions_in_one_step_only_one_is_put(bench: RunBench) -> 
     ]
     lead: list[Step] = [
         sent("One"),
-        [*asked, call("follow_up", agent="a1", question=" \n\x07 ")],
+        [*asked, call("follow_up", agent="a1", question=" \n ")],
         finish("It takes 14 days [a1#1], [a1#2]."),
     ]
     ended = await bench.play(lead, {"One": [*WORK, submit(MORE)]})
