@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from run_bench import RunBench, brief, delegate, finish, in_turn, item, submit
+from refund_runs import FILES, QUOTE, READ, sent
+from run_bench import RunBench, finish, in_turn, submit
 
 from orchestrator.messages import Block
 from orchestrator.models.base import ModelRequest, Usage
-from orchestrator.testing import Step, call, reply
+from orchestrator.testing import Step, reply
 
-LINE = "A refund takes 14 days from the day the goods arrive."
-QUOTE = item("A refund takes 14 days after arrival.", "refunds.md:1", LINE)
-READ = call("read_file", path="refunds.md")
 REPORT = finish("It takes 14 days [a1#1].")
 COST = 20_000
 """Tokens that a subagent of these tests uses."""
@@ -21,7 +19,7 @@ COST = 20_000
 
 @pytest.fixture
 def bench(tmp_path: Path) -> RunBench:
-    return RunBench(tmp_path, {"refunds.md": f"{LINE}\n"})
+    return RunBench(tmp_path, FILES)
 
 
 def worker() -> list[Step]:
@@ -40,8 +38,8 @@ async def test_what_the_budget_cannot_pay_is_refused_with_figures(
 
     ended = await bench.play(
         [
-            lead(delegate(brief("First"))),
-            lead(delegate(*map(brief, titles))),
+            lead(sent("First")),
+            lead(sent(*titles)),
             lead(REPORT),
         ],
         {title: worker() for title in ("First", *titles)},
@@ -68,10 +66,10 @@ async def test_what_the_budget_cannot_pay_is_refused_with_figures(
 
 async def test_nothing_is_said_where_everything_fits(bench: RunBench) -> None:
     def second(_request: ModelRequest) -> Step:
-        return delegate(brief("Second"))
+        return sent("Second")
 
     ended = await bench.play(
-        in_turn(delegate(brief("First")), second, REPORT),
+        in_turn(sent("First"), second, REPORT),
         {"First": worker(), "Second": worker()},
     )
 

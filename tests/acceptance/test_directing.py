@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
-import anyio.lowlevel
 import pytest
+from refund_runs import (
+    FILES,
+    LINE,
+    MORE,
+    OTHER,
+    QUOTE,
+    READ,
+    WORK,
+    Gate,
+    frames,
+    sent,
+    settled,
+)
 from run_bench import (
     Ended,
     RunBench,
@@ -24,6 +35,7 @@ from run_bench import (
 from orchestrator.messages import Block
 from orchestrator.models.base import ModelRequest
 from orchestrator.testing import Script, Step, call, fail, hang
+
 
 @pytest.fixture
 def bench(tmp_path: Path) -> RunBench:
@@ -401,11 +413,7 @@ async def test_a_burst_of_late_findings_becomes_references(bench: RunBench) -> N
     ]
     gate = Gate(READ, submit(*many))
     lead = in_turn(
-        call(
-            "delegate",
-            briefs=[brief(t, deliverable={"max_tokens": 4000}) for t in titles],
-            wait="none",
-        ),
+        sent(*titles, wait="none", deliverable={"max_tokens": 4000}),
         gate.opened(call("wait_for", mode="all", timeout_s=0.3)),
         call("wait_for", mode="all"),
         finish("It takes 14 days [a1#1]."),

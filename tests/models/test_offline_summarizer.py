@@ -320,6 +320,7 @@ class TestHandingOut:
             )
         return "\n\n".join(["\n".join(rows), *blocks])
 
+    @pytest.mark.slow
     async def test_refused_briefs_are_read_by_itself(self, tmp_path: Path) -> None:
         briefs, conversation, bench = await self.handed_out(tmp_path)
         refusal = "\n\n".join(
