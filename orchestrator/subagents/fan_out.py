@@ -11,8 +11,8 @@ from orchestrator.subagents.render import (
     Refused,
     Row,
     body_of,
-    delegate_result,
-    for_lead,
+    delivery_text,
+    for_parent,
 )
 from orchestrator.subagents.shortening import cut, share_out
 
@@ -59,14 +59,14 @@ def delivery(
     Raises:
         StoreError: it cannot be kept.
     """
-    sizes = [count(for_lead(each)) for each in delivered]
+    sizes = [count(for_parent(each)) for each in delivered]
     if sum(sizes) > total:
         shares = share_out(sizes, max(total, 0))
         delivered = [
             each if size <= share else _within(each, share, count, artifacts)
             for each, size, share in zip(delivered, sizes, shares, strict=True)
         ]
-    text = delegate_result(delivered, refused, rows, told)
+    text = delivery_text(delivered, refused, rows, told)
     return Delivery(text, count(text))
 
 
@@ -85,7 +85,7 @@ def _within(
         return replace(with_items(0), findings=brief)
 
     def fits(tried: Delivered) -> bool:
-        return count(for_lead(tried)) <= share
+        return count(for_parent(tried)) <= share
 
     if fits(with_items(0)):
         return with_items(

@@ -1,4 +1,4 @@
-"""Findings as text: for the lead, framed as data, and for people.
+"""Findings as text: for the parent, framed as data, and for people.
 
 What a subagent wrote may imitate the program's own marks; `defused` takes that away.
 """
@@ -19,9 +19,9 @@ __all__ = [
     "as_body",
     "body_of",
     "defused",
-    "delegate_result",
+    "delivery_text",
     "findings_markdown",
-    "for_lead",
+    "for_parent",
 ]
 
 MAX_TITLE_CHARS = 100
@@ -48,7 +48,7 @@ _FRAME = (
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """The findings of one subagent, as the lead gets them.
+    """The findings of one subagent, as its parent gets them.
 
     Attributes:
         agent: its id.
@@ -116,8 +116,8 @@ def defused(text: str) -> str:
     return _REFERENCE.sub(r"(\1)", _MARKS.sub("‹", text))
 
 
-def for_lead(delivered: Delivered) -> str:
-    """Return findings as the lead is given them, items numbered as `[a2#3]`."""
+def for_parent(delivered: Delivered) -> str:
+    """Return findings as a parent is given them, items numbered as `[a2#3]`."""
     findings, agent = delivered.findings, delivered.agent
     head = (
         f'<findings agent="{agent}" title="{_title(delivered.title)}" '
@@ -141,7 +141,7 @@ def for_lead(delivered: Delivered) -> str:
 
 
 def body_of(delivered: Delivered) -> str:
-    """Return the whole of what was found, as the lead reads it."""
+    """Return the whole of what was found, as the parent reads it."""
     return as_body(
         delivered.findings,
         agent=delivered.agent,
@@ -174,7 +174,7 @@ def as_body(
     unsupported: Collection[int] = (),
     first_item: int = 1,
 ) -> str:
-    """Return the part of `for_lead` that counts against the size of findings."""
+    """Return the part of `for_parent` that counts against the size of findings."""
     parts = ["Summary: " + _paragraph(findings.summary)]
     parts.extend(_items(findings.items, agent, unsupported, first_item))
     if findings.open_questions:
@@ -268,7 +268,7 @@ def _fenced(quote: str) -> list[str]:
     return [fence + "text", *split_lines(quote), fence, ""]
 
 
-def delegate_result(
+def delivery_text(
     delivered: Sequence[Delivered],
     refused: Sequence[Refused] = (),
     rows: Sequence[Row] = (),
@@ -288,7 +288,7 @@ def delegate_result(
     parts = [*([told] if told else []), *_refusals(refused)]
     if delivered or rows:
         parts.append("\n".join(_table(delivered, rows)))
-    return "\n\n".join([*parts, *(for_lead(each) for each in delivered)])
+    return "\n\n".join([*parts, *(for_parent(each) for each in delivered)])
 
 
 def _refusals(refused: Sequence[Refused]) -> Iterator[str]:

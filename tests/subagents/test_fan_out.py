@@ -11,7 +11,7 @@ from orchestrator.context.tokens import estimate
 from orchestrator.findings import Evidence, Findings, Item
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.subagents.fan_out import delivery
-from orchestrator.subagents.render import Delivered, Refused, as_body, for_lead
+from orchestrator.subagents.render import Delivered, Refused, as_body, for_parent
 
 WORDS = "The token is checked here and nowhere else. "
 FRAME_TOKENS = 160
@@ -50,7 +50,7 @@ def test_findings_that_fit_are_written_out_whole(artifacts: Artifacts) -> None:
 
     made = delivery(both, [], 10_000, estimate, artifacts)
 
-    assert frames(made.text) == [for_lead(each) for each in both]
+    assert frames(made.text) == [for_parent(each) for each in both]
     assert made.tokens == estimate(made.text)
 
 
@@ -62,7 +62,7 @@ def test_later_items_become_references_under_their_numbers(
     made = delivery([long, short], [], 700, estimate, artifacts)
 
     first, second = frames(made.text)
-    assert second == for_lead(short)
+    assert second == for_parent(short)
     assert estimate(first) + estimate(second) <= 700
     shown = re.findall(r"^\[a1#(\d+)\]", first, re.MULTILINE)
     assert shown == [str(n) for n in range(1, len(shown) + 1)]
