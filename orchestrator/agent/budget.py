@@ -105,17 +105,20 @@ class Budget:
             owner: an agent.
             when_settled: as if the calls under way had cost nothing.
         """
-        used = self.spent + self._held - self.holds.get(owner, NOTHING)
-        if not when_settled:
-            used += self.reserved
-        own = Amount(
-            float("inf") if self.usd is None else self.usd - used.usd,
-            2**62 if self.tokens is None else self.tokens - used.tokens,
-        )
-        if self.parent is None:
-            return own
-        above = self.parent.room(owner, when_settled=when_settled)
-        return Amount(min(own.usd, above.usd), min(own.tokens, above.tokens))
+        usd, tokens = float("inf"), 2**62
+        budget: Budget | None = self
+        while budget is not None:  # in plain numbers: it is asked for at every turn
+            spent, held = budget.spent, budget._held  # noqa: SLF001 - the same class
+            own = budget.holds.get(owner, NOTHING)
+            reserved = NOTHING if when_settled else budget.reserved
+            if budget.usd is not None:
+                used = spent.usd + held.usd - own.usd + reserved.usd
+                usd = min(usd, budget.usd - used)
+            if budget.tokens is not None:
+                taken = spent.tokens + held.tokens - own.tokens + reserved.tokens
+                tokens = min(tokens, budget.tokens - taken)
+            budget = budget.parent
+        return Amount(usd, tokens)
 
     def reserve(
         self, owner: str, amount: Amount, *, keep: Amount = NOTHING

@@ -41,6 +41,7 @@ class Services:
         words: the program's prompts.
         base_tools: tools that need no port of an agent, the user's own included.
         head_start: lets the first of alike requests go ahead.
+        heads: the starts of requests up to now; agents of a profile share one.
     """
 
     log: EventLog
@@ -57,6 +58,7 @@ class Services:
     read_tokens: int
     clip_tokens: int
     head_start: HeadStart = field(default_factory=HeadStart)
+    heads: dict[bytes, Head] = field(default_factory=dict)
 
 
 def new_state(services: Services, spec: AgentSpec) -> AgentState:
@@ -64,7 +66,7 @@ def new_state(services: Services, spec: AgentSpec) -> AgentState:
     state = AgentState(
         Transcript(), services.count, services.clock, spec.max_output_tokens
     )
-    state.start(spec.first, head_tokens=_head_tokens(services, spec))
+    state.start(spec.first, head_tokens=head_of(services, spec).tokens)
     return state
 
 
@@ -141,15 +143,15 @@ def build_agent(
 
 def head_of(services: Services, spec: AgentSpec) -> Head:
     """Return the fixed start of every request of the agent that `spec` describes."""
-    return make_head(
-        model=spec.model,
-        system=spec.system,
-        tools=spec.tools,
-        settings=spec.request,
-        tokens=_head_tokens(services, spec),
-    )
-
-
-def _head_tokens(services: Services, spec: AgentSpec) -> int:
-    tools = encode(spec.tools).decode()
-    return services.count(text_of(spec.system)) + services.count(tools)
+    key = encode([spec.model, spec.system, spec.tools, spec.request])
+    head = services.heads.get(key)
+    if head is None:
+        tools = encode(spec.tools).decode()
+        head = services.heads[key] = make_head(
+            model=spec.model,
+            system=spec.system,
+            tools=spec.tools,
+            settings=spec.request,
+            tokens=services.count(text_of(spec.system)) + services.count(tools),
+        )
+    return head

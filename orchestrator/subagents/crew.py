@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import anyio
 
@@ -120,7 +121,7 @@ class Crew:
             title=brief.title,
             model=model,
             parent=parent,
-            system=[text_block(f"{profile.prompt.rstrip()}\n\n{self.facts}")],
+            system=[text_block(_system_prompt(profile.prompt, self.facts))],
             tools=registry.definitions(names),
             first=[text_block(first)],
             allowed=tuple(name for name in names if name in narrowed),
@@ -194,3 +195,9 @@ class Crew:
             return limits
         more = {"turns": asked_at + FOLLOW_UP_TURNS, "minutes": own.minutes}
         return limits.model_copy(update=more)
+
+
+@lru_cache(maxsize=64)
+def _system_prompt(prompt: str, facts: str) -> str:
+    """Return what the subagents of a profile are told first, one text for them all."""
+    return f"{prompt.rstrip()}\n\n{facts}"

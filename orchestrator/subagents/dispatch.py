@@ -117,6 +117,9 @@ class Dispatcher:
         """
         self._agent = agent
         self._mail.attach(agent.state, window_tokens(agent.spec.model))
+        if not (self.tools or self._mine or self._parent == LEAD):
+            yield  # it sends nobody
+            return
         async with self._nursery.open():
             if self._parent == LEAD:
                 await self._worker.end_orphans()

@@ -6,9 +6,6 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
-import orjson
-
-from orchestrator.messages import encode
 from orchestrator.tools.base import Tool
 from orchestrator.tools.schema import input_schema
 
@@ -59,7 +56,7 @@ class Registry:
                 )
             self._tools[tool.name] = tool
         self._definitions = {
-            name: encode(definition_of(tool)) for name, tool in self._tools.items()
+            name: definition_of(tool) for name, tool in self._tools.items()
         }
 
     @property
@@ -72,13 +69,15 @@ class Registry:
         return self._tools.get(name)
 
     def definitions(self, names: Collection[str] | None = None) -> list[dict[str, Any]]:
-        """Return the definitions for a request, sorted by name; the caller owns them.
+        """Return the definitions for a request, sorted by name.
+
+        The caller owns them, but not the schemas in them: all agents share those.
 
         Args:
             names: which tools; None means all. Names that are not there are left out.
         """
         return [
-            orjson.loads(definition)
+            dict(definition)
             for name, definition in self._definitions.items()
             if names is None or name in names
         ]
