@@ -20,7 +20,6 @@ __all__ = [
     "Streaks",
     "Verdict",
     "judge",
-    "repeats_of",
     "step_key",
     "usable",
 ]
@@ -134,7 +133,7 @@ def step_key(content: Sequence[Block]) -> bytes:
     return hashlib.blake2b(encode(calls), digest_size=16).digest()
 
 
-def repeats_of(steps: Sequence[bytes]) -> int:
+def _repeats(steps: Sequence[bytes]) -> int:
     """Return how often the newest step, or cycle of steps, was taken in a row.
 
     Args:
@@ -168,7 +167,7 @@ def judge(reply: Reply, was: Streaks) -> tuple[Verdict, Streaks]:
 
 def _with_calls(reply: Reply, was: Streaks) -> tuple[Verdict, Streaks]:
     steps = _steps_with(reply.content, was.steps)
-    repeats = repeats_of(steps) if steps else 0
+    repeats = _repeats(steps) if steps else 0
     cut = was.cut_calls + 1 if reply.cut_calls else 0
     now = Streaks(cut_calls=cut, steps=steps, hand_ins=was.hand_ins)
     if cut >= MAX_CUT_CALLS:

@@ -36,7 +36,6 @@ class Place:
     Attributes:
         child: who works on it.
         call: id of the call that sent it.
-        index: its place in that call, from 0.
         after: ids of the subagents that had ended when it was accepted.
         scope_hash: of the tree that it may see, when it was accepted; "" if unknown.
         answers: how it ended: on its brief, then on each further question.
@@ -47,7 +46,6 @@ class Place:
 
     child: Child
     call: str
-    index: int
     after: frozenset[str] = frozenset()
     scope_hash: str = ""
     answers: list[SubagentEnded] = field(default_factory=list)

@@ -21,7 +21,7 @@ from orchestrator.subagents.child import Child
 from orchestrator.subagents.place import MAX_REASON_CHARS, Place, makes_up_for
 from orchestrator.subagents.render import Refused
 
-__all__ = ["NO_BUDGET", "USED_UP", "WITHDREW", "Roster"]
+__all__ = ["USED_UP", "WITHDREW", "Roster"]
 
 USED_UP = "subagents of this run are used up"
 NO_BUDGET = "no room in what is left of the budget"
@@ -57,7 +57,6 @@ class Roster:
         """
         self._places: dict[Key, Place] = {}
         self._by_id: dict[str, Place] = {}
-        self._by_parent: dict[str, list[Place]] = {}
         # Asked for at every turn of every agent: not to be searched for among all.
         self._sent: dict[str, dict[Key, Place]] = {}
         self._highest = highest
@@ -194,7 +193,7 @@ class Roster:
             scope_hash: of the tree that it may see; "" if unknown.
         """
         after = frozenset(place.id for place in self.places if place.ended)
-        place = Place(child, call, index, after, scope_hash)
+        place = Place(child, call, after, scope_hash)
         key = child.parent, call, index
         self._places[key] = self._by_id[child.id] = place
         self._sent.setdefault(child.parent, {})[key] = place
