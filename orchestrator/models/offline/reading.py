@@ -16,6 +16,7 @@ __all__ = [
     "Call",
     "Conversation",
     "asked_in",
+    "asking_sections",
     "bullets",
     "parts_of",
     "paths_in",
@@ -23,6 +24,7 @@ __all__ = [
     "sections",
 ]
 
+_NOT_ASKING = ("constraints", "context files", "scope", "deliverable", "subagents")
 _HEADING = re.compile(r"^#{1,3}\s+(.+?)\s*#*$")
 _CONTEXT_FILE = re.compile(
     r"^={3,} begin (\S+?):.*?^={3,} end \1 ={3,}$", re.MULTILINE | re.DOTALL
@@ -246,6 +248,12 @@ def sections(text: str) -> dict[str, str]:
         else:
             current.append(line)
     return {name: "\n".join(lines).strip("\n") for name, lines in found.items()}
+
+
+def asking_sections(text: str) -> list[str]:
+    """Return the parts of a brief that say what is asked, bounds and forms left out."""
+    found = sections(text).items()
+    return [part for name, part in found if name not in _NOT_ASKING]
 
 
 def bullets(text: str) -> list[str]:

@@ -6,11 +6,10 @@ import re
 from dataclasses import dataclass
 
 from orchestrator.evidence import citations
-from orchestrator.models.offline.reading import sections
+from orchestrator.models.offline.reading import asking_sections
 
 __all__ = ["Cited", "Statement", "statements_in"]
 
-_APART = ("constraints", "context files", "scope", "deliverable", "subagents")
 _BULLET = re.compile(r"^\s*(?:[-*+•>]|\d+[.)、])\s+")
 _SENTENCE = re.compile(r"(?<=[。！？])|(?<=[.!?;；])\s+(?=\S)|(?<=[:：])\s*(?=[\"“])")
 _EDGES = " \t,.;:，。；：–—-\"'“”"
@@ -40,9 +39,7 @@ def statements_in(first: str) -> list[Statement]:
     what is quoted behind a colon.
     """
     found: dict[str, Statement] = {}
-    for name, text in sections(first).items():
-        if name in _APART:
-            continue
+    for text in asking_sections(first):
         for line in text.splitlines():
             for statement in _of_line(_BULLET.sub("", line)):
                 known = found.get(statement.text)

@@ -29,6 +29,7 @@ from orchestrator.models.offline.places import span
 from orchestrator.models.offline.reading import (
     Call,
     Conversation,
+    asking_sections,
     bullets,
     paths_in,
     sections,
@@ -45,7 +46,6 @@ MAX_SECTION_CHARS = 7500
 """Of a section of the notes; a little less than it may hold."""
 DEFAULT_TOKENS = 1200
 
-_APART = ("constraints", "context files", "scope", "deliverable", "subagents")
 _HEAD = re.compile(
     r": (?:lines \d+-\d+ of (?P<of>\d+)|all (?P<all>\d+) lines|its only)"
 )
@@ -80,7 +80,7 @@ def digest(conversation: Conversation) -> list[Step]:
 
     A brief that names no document is explored like any other.
     """
-    texts = [t for n, t in sections(conversation.first).items() if n not in _APART]
+    texts = asking_sections(conversation.first)
     documents = _documents(conversation, texts)
     if not documents or "read_file" not in conversation.tools:
         return explore(conversation)
