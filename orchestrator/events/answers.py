@@ -128,10 +128,10 @@ class Answer:
         items = self.findings.get("items")
         return [
             str(item.get("claim", ""))
-            for number_, item in enumerate(
+            for place, item in enumerate(
                 items if isinstance(items, list) else [], self.first_item
             )
-            if isinstance(item, dict) and number_ in self.unsupported_items
+            if isinstance(item, dict) and place in self.unsupported_items
         ]
 
     def to_dict(self) -> Data:
@@ -254,6 +254,6 @@ def _further(answer: Answer, *, is_live: bool) -> str:
     if answer.items:
         agent = answer.id.partition("/")[0]
         ends = {answer.first_item: "", answer.first_item + answer.items - 1: ""}
-        named = " to ".join(f"[{agent}#{number_}]" for number_ in ends)
+        named = " to ".join(f"[{agent}#{place}]" for place in ends)
         told.append(f"{answer.brought}, {named}")
     return f"{asked}: {'; '.join(each for each in told if each)}"
