@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,3 +99,22 @@ def test_where_nothing_is_found_the_report_says_so(shown: Shown) -> None:
     for question in shown.gold.questions:
         if not question.has_answer:
             assert "Nothing was found" in section_of(shown.out, question.ask)
+
+
+def test_a_long_document_is_summarised_part_by_part(tmp_path: Path) -> None:
+    task = PROJECT / "examples" / "long-document.yaml"
+    with redirect_stdout(io.StringIO()) as out:
+        status = main(
+            ["run", str(task), "--model", "offline", "--runs-dir", str(tmp_path)]
+        )
+
+    assert status == 0
+    [folder] = [path for path in tmp_path.iterdir() if path.is_dir()]
+    notes = (folder / "agents" / "a1" / "notes.md").read_text(encoding="utf-8")
+    parts = re.findall(r"^### DECISIONS\.md:(\d+)-(\d+)$", notes, re.MULTILINE)
+    lines = split_lines((PROJECT / "DECISIONS.md").read_text(encoding="utf-8"))
+    assert int(parts[0][0]) == 1
+    assert int(parts[-1][1]) == len(lines)
+    cited = citations(out.getvalue())
+    assert len(cited) >= 3
+    assert all(1 <= each.first <= each.last <= len(lines) for each in cited)
