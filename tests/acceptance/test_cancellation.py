@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from explore_policy import ExplorePolicy, lay_parts
+from explore_policy import TASK, ExplorePolicy, lay_parts, part_of, replies_in
 from fake_endpoint import Answer, FakeEndpoint, raw, stream, tool_use
 from live_process import ORCHESTRATE, LiveProcess, environment, live
 
@@ -28,13 +28,6 @@ from orchestrator.tools.grace import UNKNOWN
 PARTS = 8
 GONE_S = 2.0
 """How soon after a signal nothing may be left."""
-TASK = """\
-name: limits
-objective: Make a table of the limits that the files give.
-workspace: work
-context: []
-model: claude-haiku-5-5
-"""
 NEVER = r"[a-z]+ [0-9]{7}x"
 
 
@@ -56,12 +49,6 @@ class Searching(ExplorePolicy):
         return super()._worker(asked, done)
 
 
-def part_of(asked: dict[str, Any]) -> int:
-    """The number of a worker's part; 0 for the lead."""
-    found = re.search(r"# Part (\d+)", text_of(asked["messages"][0]["content"]))
-    return int(found[1]) if found else 0
-
-
 @dataclass
 class Held:
     """An exploring run in which every worker comes to a halt, most in a request."""
@@ -72,7 +59,7 @@ class Held:
 
     def __call__(self, asked: dict[str, Any]) -> Answer:
         part = part_of(asked)
-        done = sum(each["role"] == "assistant" for each in asked["messages"])
+        done = replies_in(asked)
         if self.is_open or not part or done < AFTER:
             return self.policy(asked)
         self.held.add(part)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import anyio
 import pytest
-from explore_policy import ExplorePolicy, lay_parts
+from explore_policy import TASK, ExplorePolicy, lay_parts, part_of, replies_in
 from fake_endpoint import Answer, Ending, FakeEndpoint, Script, raw, stream, tool_use
 from live_process import ORCHESTRATE, environment, live
 from pydantic import BaseModel
@@ -32,20 +32,6 @@ PARTS = 9
 STUCK = 4
 GRACE_S = 0.1
 """How long an endpoint is watched for requests that must not come."""
-TASK = """\
-name: limits
-objective: Make a table of the limits that the files give.
-workspace: work
-context: []
-model: claude-haiku-5-5
-limits: {{{limits}}}
-"""
-
-
-def part_of(asked: dict[str, Any]) -> int:
-    """The number of a worker's part; 0 for the lead."""
-    found = re.search(r"# Part (\d+)", text_of(asked["messages"][0]["content"]))
-    return int(found[1]) if found else 0
 
 
 @dataclass
@@ -57,7 +43,7 @@ class Stuck:
     policy: ExplorePolicy = field(default_factory=lambda: ExplorePolicy(PARTS, 5))
 
     def __call__(self, asked: dict[str, Any]) -> Answer:
-        done = sum(each["role"] == "assistant" for each in asked["messages"])
+        done = replies_in(asked)
         if part_of(asked) == self.stuck and done >= 2:
             return raw(ending=self.ending)
         return self.policy(asked)
@@ -80,7 +66,7 @@ def test_nine_of_which_one_hangs_end_with_eight_findings_and_one_named_failure(
     why: str,
 ) -> None:
     lay_parts(tmp_path / "work", PARTS)
-    (tmp_path / "task.yaml").write_text(TASK.format(limits=limits))
+    (tmp_path / "task.yaml").write_text(f"{TASK}limits: {{{limits}}}\n")
     with FakeEndpoint(Stuck(ending)) as endpoint:
         env = environment(tmp_path, endpoint.url)
         command = [*ORCHESTRATE, "run", "task.yaml", "--quiet"]
@@ -134,7 +120,7 @@ async def test_one_that_is_sent_late_and_hangs_hands_in_before_the_runs_time_is_
     policy = ExplorePolicy(2, 4)
 
     async def script(asked: dict[str, Any]) -> Answer:
-        done = sum(each["role"] == "assistant" for each in asked["messages"])
+        done = replies_in(asked)
         if not part_of(asked) and not done:
             await anyio.sleep(2)  # of not quite five seconds
         is_last = "this is your last answer" in text_of(
@@ -143,7 +129,7 @@ async def test_one_that_is_sent_late_and_hangs_hands_in_before_the_runs_time_is_
         if part_of(asked) == 2 and done == 2:
             if not is_last:
                 return raw(ending="ping")
-            given = policy._found(asked) | {"status": "partial"}
+            given = policy.found(asked) | {"status": "partial"}
             return stream(tool_use("toolu_end", "submit_findings", **given))
         return policy(asked)
 
@@ -193,7 +179,7 @@ async def test_after_an_interrupt_three_in_long_calls_ask_for_nothing_more(
     held: set[int] = set()
 
     def script(asked: dict[str, Any]) -> Answer:
-        done = sum(each["role"] == "assistant" for each in asked["messages"])
+        done = replies_in(asked)
         if not part_of(asked) or done < 2:
             return policy(asked)
         held.add(part_of(asked))
@@ -248,7 +234,7 @@ async def test_one_that_is_cancelled_has_no_tool_at_work_any_more(
     sizes: list[int] = []
 
     async def script(asked: dict[str, Any]) -> Answer:
-        done = sum(each["role"] == "assistant" for each in asked["messages"])
+        done = replies_in(asked)
         if part_of(asked):
             return stream(tool_use("toolu_1", "appends"))
         if done == 0:

@@ -20,11 +20,27 @@ from fake_endpoint import Answer, refused, stream, text, thinking, tool_use
 
 from orchestrator.messages import Block, text_of
 
-__all__ = ["PLAN", "ExplorePolicy", "canary", "lay_parts", "marker"]
+__all__ = [
+    "PLAN",
+    "TASK",
+    "ExplorePolicy",
+    "canary",
+    "lay_parts",
+    "marker",
+    "part_of",
+    "replies_in",
+]
 
 PLAN = "PLAN-OF-THE-LEAD-ALONE"
 """What only the lead thinks and says."""
 FILES_PER_PART = 6
+TASK = """\
+name: limits
+objective: Make a table of the limits that the files give.
+workspace: work
+context: []
+model: claude-haiku-5-5
+"""
 
 
 def canary(part: int, number: int) -> str:
@@ -47,6 +63,17 @@ def lay_parts(root: Path, parts: int) -> None:
             lines = [f"{word} line {at} is of no use to anybody." for at in range(30)]
             lines[12] = f"Fact {part}-{number} says that the limit is {part * 7} days."
             (folder / f"file{number}.md").write_text("\n".join(lines) + "\n")
+
+
+def part_of(asked: dict[str, Any]) -> int:
+    """The number of a worker's part; 0 for the lead."""
+    found = re.search(r"# Part (\d+)", text_of(asked["messages"][0]["content"]))
+    return int(found[1]) if found else 0
+
+
+def replies_in(asked: dict[str, Any]) -> int:
+    """How many replies a request holds."""
+    return sum(message["role"] == "assistant" for message in asked["messages"])
 
 
 @dataclass
@@ -72,7 +99,7 @@ class ExplorePolicy:
             self.violations.append(problem)
             return refused(400, "invalid_request_error", problem)
         is_lead = any(tool["name"] == "delegate" for tool in asked["tools"])
-        done = sum(1 for each in asked["messages"] if each["role"] == "assistant")
+        done = replies_in(asked)
         parts = self._lead(asked, done) if is_lead else self._worker(asked, done)
         thought = f"{PLAN if is_lead else 'Step'} {done}: what comes next."
         sign = _signature(asked, len(asked["messages"]), thought)
@@ -99,12 +126,11 @@ class ExplorePolicy:
         }
 
     def _worker(self, asked: dict[str, Any], done: int) -> list[Block]:
-        first = text_of(asked["messages"][0]["content"])
-        match = re.search(r"# Part (\d+)", first)
-        assert match is not None, first
-        folder = f"part{match[1]}"
+        part = part_of(asked)
+        assert part, asked["messages"][0]
+        folder = f"part{part}"
         if done == self.calls - 1:
-            return [tool_use(f"toolu_{done}", "submit_findings", **self._found(asked))]
+            return [tool_use(f"toolu_{done}", "submit_findings", **self.found(asked))]
         name = f"{folder}/file{done % FILES_PER_PART}.md"
         if done % 2:
             look = tool_use(f"toolu_{done}", "grep", pattern=f"line {done} ", path=name)
@@ -112,7 +138,8 @@ class ExplorePolicy:
             look = tool_use(f"toolu_{done}", "read_file", path=name)
         return [look]
 
-    def _found(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def found(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """The findings of a worker: all facts that it was shown."""
         items = [
             {
                 "claim": f"The limit is given in {name}, as a number of days.",
