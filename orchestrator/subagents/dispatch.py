@@ -115,11 +115,11 @@ class Dispatcher:
         Raises:
             StoreError: the run folder cannot be written.
         """
+        if not (self.tools or self._mine or self._parent == LEAD):
+            yield  # it sends nobody: kept here, it would live on after its end
+            return
         self._agent = agent
         self._mail.attach(agent.state, window_tokens(agent.spec.model))
-        if not (self.tools or self._mine or self._parent == LEAD):
-            yield  # it sends nobody
-            return
         async with self._nursery.open():
             if self._parent == LEAD:
                 await self._worker.end_orphans()
