@@ -19,6 +19,7 @@ from orchestrator.spec.limits import AgentLimits
 from orchestrator.subagents.admission import Verdict, Wanted, admit
 from orchestrator.subagents.child import Child
 from orchestrator.subagents.crew import Crew
+from orchestrator.subagents.expecting import FRAME_TOKENS
 from orchestrator.subagents.place import Place
 from orchestrator.subagents.places import with_places
 from orchestrator.subagents.render import Refused
@@ -94,7 +95,9 @@ class Acceptance:
         self._workspace = workspace
         self._levels = levels
 
-    async def take(self, call: str, briefs: Sequence[Brief], *, room: Amount) -> Taken:
+    async def take(
+        self, call: str, briefs: Sequence[Brief], *, room: Callable[[], Amount]
+    ) -> Taken:
         """Give each good brief its agent; return the others and what to mend.
 
         A call that is made again after a crash takes only what it had not taken.
@@ -102,7 +105,8 @@ class Acceptance:
         Args:
             call: that sends them.
             briefs: in order.
-            room: what subagents may use, all reserves taken off.
+            room: what subagents may use, all reserves taken off; asked for once
+                nobody else is accepted meanwhile.
 
         Raises:
             StoreError: the run folder cannot be written.
@@ -118,7 +122,7 @@ class Acceptance:
         async with self._crew.door:
             # It reads the names in the workspace, perhaps many of them.
             judged = await anyio.to_thread.run_sync(self._judge, call, new)
-            judged, told = self._admit(judged, room)
+            judged, told = self._admit(judged, room())
             for each in judged:
                 if each.problems:
                     refused.append(self._refuse(call, each, asked))
@@ -262,7 +266,17 @@ class Acceptance:
         limits = AgentLimits().narrowed(profile.limits)
         if brief.limits:
             limits = limits.narrowed(brief.limits)
-        return Wanted(brief.agent, Amount(usd, first + last), limits)
+        floor = Amount(usd, first + last) + self._brought(brief)
+        return Wanted(brief.agent, floor, limits)
+
+    def _brought(self, brief: Brief) -> Amount:
+        """Return what the findings on a brief cost the parent once they have come."""
+        crew, tokens = self._crew, brief.deliverable.max_tokens + FRAME_TOKENS
+        place, model = self._roster.get(self._parent), crew.models.lead
+        if place is not None:
+            model = crew.models.of_profile(crew.profiles[place.brief.agent].model)
+        price = crew.services.price_of(model)
+        return Amount(price.upper_bound(tokens, 0) if price else 0.0, tokens)
 
     def _prefix_tokens(self, brief: Brief) -> int:
         """Return about how long the first request of a subagent is, in tokens."""

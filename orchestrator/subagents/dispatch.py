@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from orchestrator.agent.budget import Budget
+from orchestrator.agent.budget import Amount, Budget
 from orchestrator.agent.loop import Agent
 from orchestrator.agent.replay import Remade
 from orchestrator.agent.team import Late
@@ -25,10 +25,9 @@ from orchestrator.security.workspace import Workspace
 from orchestrator.subagents.acceptance import Acceptance
 from orchestrator.subagents.crew import Crew
 from orchestrator.subagents.expecting import expected_tokens, outstanding_tokens
-from orchestrator.subagents.fan_out import Delivery
 from orchestrator.subagents.following import Following
 from orchestrator.subagents.joining import Joins
-from orchestrator.subagents.mail import Due, Mail
+from orchestrator.subagents.mail import Due, Mail, output_of
 from orchestrator.subagents.nursery import Nursery
 from orchestrator.subagents.place import Place
 from orchestrator.subagents.roster import Roster
@@ -168,9 +167,9 @@ class Dispatcher:
         Raises:
             StoreError: the run folder cannot be written.
         """
-        log, room = self._crew.services.log, self._budget().room("")
-        taken = await self._acceptance.take(call, briefs, room=room)
-        await log.sync()
+        taken = await self._acceptance.take(call, briefs, room=self._room)
+        self._hold_back()
+        await self._crew.services.log.sync()
         mine = self.roster.of_call(self._parent, call)
         self._start(mine)
         if wait != "none":
@@ -185,7 +184,7 @@ class Dispatcher:
             told=taken.told,
         )
         is_error = bool(taken.refused) and not mine and not reused
-        return _output(told, dues, is_error=is_error)
+        return output_of(told, dues, is_error=is_error)
 
     async def wait_for(
         self, agents: Sequence[str], mode: Mode, timeout_s: float | None
@@ -212,7 +211,7 @@ class Dispatcher:
         told = "" if is_timely else f"Nothing more within {timeout_s:g} s."
         if not places:
             told = "No subagent is at work, and all findings have been delivered."
-        return _output(await self._mail.deliver(dues, others=rows, told=told), dues)
+        return output_of(await self._mail.deliver(dues, others=rows, told=told), dues)
 
     async def follow_up(self, call: str, agent: str, question: str) -> ToolOutput:
         """Ask a subagent that has ended something more, and wait for its answer.
@@ -242,7 +241,7 @@ class Dispatcher:
         dues = self._mail.due([place, *sent])
         told = "" if not sent else f"{agent} could not go on: a new subagent was sent."
         delivered = await self._mail.deliver(dues, told=told)
-        return _output(delivered, dues)
+        return output_of(delivered, dues)
 
     async def cancel(self, agent: str, reason: str) -> ToolOutput:
         """End a subagent and all below it; what it has goes to its parent.
@@ -260,7 +259,9 @@ class Dispatcher:
             dues = self._mail.due([place])
             told = f"{agent} has ended already."
             rows = _others([place], dues)
-            return _output(await self._mail.deliver(dues, others=rows, told=told), dues)
+            return output_of(
+                await self._mail.deliver(dues, others=rows, told=told), dues
+            )
         asked = ControlReceived("cancel", agent, by=self._parent, reason=reason)
         self._crew.services.log.append(asked, cause=self._newest())
         self.roster.withdraw(place, asked)
@@ -268,7 +269,7 @@ class Dispatcher:
         await self._join([place], "all", CANCEL_S)
         dues = self._mail.due([place])
         found = await self._mail.deliver(dues, others=_others([place], dues))
-        return _output(found, dues)
+        return output_of(found, dues)
 
     def _newest(self) -> int:
         return self._crew.services.log.newest(self._parent)
@@ -364,6 +365,19 @@ class Dispatcher:
         ).text
         return Remade(text, tuple(each.id for each in dues))
 
+    def _room(self) -> Amount:
+        """Return what more subagents may use, all reserves taken off.
+
+        The parent's own is for what those bring who are accepted by now.
+        """
+        self._hold_back()
+        return self._budget().room("")
+
+    def _hold_back(self) -> None:
+        if self._agent:
+            expected = self.expects(())
+            self._agent.caller.hold(self._agent.state, expected_tokens=expected)
+
     def _budget(self) -> Budget:
         agent = self._agent
         return agent.caller.budget if agent else self._crew.services.budget
@@ -380,16 +394,3 @@ def _others(places: Sequence[Place], dues: Collection[Due]) -> list[Place]:
 
 def _named(place: Place, state: str) -> str:
     return f"{place.id} ({place.title}): {state}"
-
-
-def _output(
-    told: Delivery, dues: Sequence[Due], *, is_error: bool = False
-) -> ToolOutput:
-    return ToolOutput(
-        told.text,
-        is_error=is_error,
-        paged=True,
-        # It is bounded; clipped once more, claims would be torn apart.
-        limit_tokens=2 * told.tokens,
-        delivers=tuple(each.id for each in dues),
-    )

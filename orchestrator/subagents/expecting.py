@@ -12,7 +12,7 @@ from orchestrator.subagents.place import Place
 from orchestrator.tools.arguments import parse_arguments
 from orchestrator.tools.delegate import DelegateArgs
 
-__all__ = ["expected_tokens", "outstanding_tokens"]
+__all__ = ["FRAME_TOKENS", "expected_tokens", "outstanding_tokens"]
 
 FRAME_TOKENS = 200
 """What stands around the findings of one subagent."""

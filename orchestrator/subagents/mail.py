@@ -16,8 +16,9 @@ from orchestrator.subagents.place import Place, as_delivered, delivery_id
 from orchestrator.subagents.render import Delivered, Refused, Row
 from orchestrator.subagents.roster import Roster
 from orchestrator.subagents.staleness import stale, stale_note
+from orchestrator.tools.base import ToolOutput
 
-__all__ = ["Due", "Mail"]
+__all__ = ["Due", "Mail", "output_of"]
 
 DELIVERY_SHARE = 0.25
 """Of the parent's free window: what all findings of one delivery may take together."""
@@ -181,3 +182,17 @@ class Mail:
             used = self._crew.spent_by(place.id).tokens
             state = f"{state}, {used:,} tokens used"
         return Row(place.id, place.brief.title, state)
+
+
+def output_of(
+    told: Delivery, dues: Sequence[Due], *, is_error: bool = False
+) -> ToolOutput:
+    """Return what a call brings that delivers something."""
+    return ToolOutput(
+        told.text,
+        is_error=is_error,
+        paged=True,
+        # It is bounded; clipped once more, claims would be torn apart.
+        limit_tokens=2 * told.tokens,
+        delivers=tuple(each.id for each in dues),
+    )

@@ -43,7 +43,7 @@ async def test_what_the_budget_cannot_pay_is_refused_with_figures(
             lead(REPORT),
         ],
         {title: worker() for title in ("First", *titles)},
-        limits={"tokens": 110_000},
+        limits={"tokens": 90_000},
     )
 
     _, told = ended.results("delegate")
@@ -61,7 +61,27 @@ async def test_what_the_budget_cannot_pay_is_refused_with_figures(
         e.data["usage"]["input_tokens"] + e.data["usage"]["output_tokens"]
         for e in ended.events("model.answered")
     )
-    assert spent <= 110_000
+    assert spent <= 90_000
+
+
+async def test_what_many_briefs_would_bring_leaves_room_for_the_first_ones(
+    bench: RunBench,
+) -> None:
+    titles = [f"Case {n}" for n in range(1, 31)]
+    small = Usage(input_tokens=1000, output_tokens=50)
+    few = [reply(READ, usage=small), reply(submit(QUOTE), usage=small)]
+    ended = await bench.play(
+        [reply(sent(*titles), usage=small), reply(REPORT, usage=small)],
+        dict.fromkeys(titles, few),
+        limits={"tokens": 60_000},
+    )
+
+    taken = [event.data["title"] for event in ended.events("subagent.accepted")]
+    assert len(taken) >= 3
+    assert taken == titles[: len(taken)]
+    assert {event.data["outcome"] for event in ended.events("subagent.ended")} == {
+        "submitted"
+    }
 
 
 async def test_nothing_is_said_where_everything_fits(bench: RunBench) -> None:
