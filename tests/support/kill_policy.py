@@ -83,7 +83,7 @@ class KillPolicy(ExplorePolicy):
         made = done - sum(_is_again(each) for each in asked["messages"])
         if made < len(steps):
             return steps[made]
-        findings = self._found(asked)
+        findings = self.found(asked)
         last = text_of(asked["messages"][-1]["content"])
         is_wrong = part == 2 and BACK not in last
         if is_wrong:
