@@ -94,11 +94,14 @@ def stop_agent(folder: RunFolder, agent: str, *, wait_s: float = WAIT_S) -> str:
     )
     view = load_run(folder)
     found = view.agents[agent]
-    if found.outcome == "cancelled":
+    newest = found.answers.all[-1]  # it may have been at work on a further question
+    outcome = newest.outcome if newest.is_over else found.outcome
+    if outcome == "cancelled":
         return f"cancelled: {agent} (run {folder.id} is {view.state})"
     if found.state == "ended":
         raise click.ClickException(
-            f"`{agent}` ended by itself before it could be stopped ({found.label})"
+            f"`{agent}` ended by itself before it could be stopped "
+            f"({newest.word if newest.is_over else found.label})"
         )
     if over:
         return f"{view.state}: {folder.path}; `{agent}` was stopped with its run"

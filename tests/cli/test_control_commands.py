@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,13 @@ from orchestrator.cli.control_commands import stop_agent, stop_run
 from orchestrator.cli.main import main
 from orchestrator.clock import SystemClock
 from orchestrator.errors import OrchestratorError
-from orchestrator.events import AgentEnded, Payload, RunEnded
+from orchestrator.events import (
+    AgentEnded,
+    Payload,
+    RunEnded,
+    SubagentAsked,
+    SubagentEnded,
+)
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.control import STOP, Request, pending, read_request, remove
 from orchestrator.store.eventlog import EventLog
@@ -184,6 +191,23 @@ def test_a_cancelled_agent_is_told_with_its_run(
         assert main(["stop", "last", "--agent", "a1"]) == 0
 
     assert [request.to for request in taken] == ["a1"]
+    assert capsys.readouterr().out == f"cancelled: a1 (run {RUN_ID} is running)\n"
+
+
+def test_one_that_is_stopped_at_a_further_question_is_told_as_cancelled(
+    folder: RunFolder, capsys: Capture
+) -> None:
+    brought = SubagentEnded("a1", "complete", "submitted", "", {}, 0, 0)
+    write(folder, brought, "a1")
+    write(folder, SubagentAsked("a1", "f1", "Which line says so?", "And?"), "a1")
+
+    def answer(_asked: Request) -> None:
+        write(folder, CANCELLED, "a1")
+        write(folder, replace(brought, outcome="cancelled"), "a1")
+
+    with worked_on(folder, answer, leaves=False):
+        assert main(["stop", "last", "--agent", "a1"]) == 0
+
     assert capsys.readouterr().out == f"cancelled: a1 (run {RUN_ID} is running)\n"
 
 
