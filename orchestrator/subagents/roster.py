@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from orchestrator.agent.rebuild import NOT_BEGUN
 from orchestrator.events import (
     BriefRefused,
     BriefReused,
@@ -200,11 +199,14 @@ class Roster:
         return place
 
     def ask(self, asked: SubagentAsked) -> Place:
-        """Note a further question; the subagent is at work again."""
+        """Note a further question; the subagent is at work again.
+
+        A stop that came too late for its last work is none of the new one.
+        """
         place = self._by_id[asked.id]
         place.asked.append(asked)
-        place.child = place.child.with_past(NOT_BEGUN)
-        place.is_begun = False
+        place.child = Child(place.id, place.brief, place.parent)
+        place.is_begun = place.is_withdrawn = False
         return place
 
     def note_refused(self, refused: BriefRefused, parent: str) -> Refused:

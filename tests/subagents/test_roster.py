@@ -6,7 +6,12 @@ import pytest
 from run_bench import brief
 
 from orchestrator.brief import Brief
-from orchestrator.events import BriefRefused, SubagentEnded
+from orchestrator.events import (
+    BriefRefused,
+    ControlReceived,
+    SubagentAsked,
+    SubagentEnded,
+)
 from orchestrator.findings import Findings
 from orchestrator.ids import LEAD
 from orchestrator.subagents.child import Child
@@ -52,3 +57,17 @@ def test_briefs_of_one_title_are_told_apart(later: list[str], missing: str) -> N
     lines = roster.missing(LEAD, has_explored=True)
 
     assert [line.split(",")[0] for line in lines] == ([missing] if missing else [])
+
+
+def test_a_stop_that_came_too_late_does_not_end_a_further_question() -> None:
+    roster = Roster()
+    accept(roster, "c1", 0)
+    [place] = roster.places
+    ended = place.answers.pop()
+    roster.withdraw(place, ControlReceived("cancel", "a1", by=LEAD, reason="Enough."))
+    place.answers.append(ended)
+
+    roster.ask(SubagentAsked("a1", "f1", "Which line says so?", "And?"))
+
+    assert place.child.brake.why == ""
+    assert not place.is_withdrawn
