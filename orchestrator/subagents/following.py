@@ -28,6 +28,9 @@ ROOM_SHARE = 0.2
 CANNOT_GO_ON = ("too_long:", "invalid:", "thinking_bound:")
 """Errors of a model that will not have the conversation any more, or is gone."""
 MAX_TITLE_CHARS = 200
+MAX_SUMMARY_CHARS = 2000
+MAX_CLAIM_CHARS = 400
+"""Of what is known, so that it fits into the background of a brief."""
 
 
 def past_of(crew: Crew, agent: str) -> AgentPast:
@@ -164,8 +167,8 @@ def _with_question(place: Place, question: str) -> Brief:
 
 
 def _as_background(findings: Findings) -> str:
-    lines = ["Found so far:", one_line(findings.summary, 2000)]
+    lines = ["Found so far:", one_line(findings.summary, MAX_SUMMARY_CHARS)]
     for item in findings.items:
         places = ", ".join(each.source for each in item.evidence)
-        lines.append(f"- {one_line(item.claim, 400)} [{places}]")
+        lines.append(f"- {one_line(item.claim, MAX_CLAIM_CHARS)} [{places}]")
     return "\n".join(lines)

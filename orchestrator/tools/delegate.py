@@ -2,40 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.brief import Brief
 from orchestrator.tools.arguments import cleaned
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
+from orchestrator.tools.directing import NO_LIMIT_S, DirectPort
 
-__all__ = ["Delegate", "DelegateArgs", "DispatchPort"]
-
-# A join: the subagents have limits of their own, which end it.
-_NO_LIMIT_S = float("inf")
-# Each findings is bounded, and so is their sum, by the dispatch; cutting them here
-# would lose claims. This is only the last line, a quarter of a common window.
-_MAX_TOKENS = 50_000
-
-
-class DispatchPort(Protocol):
-    """Runs subagents for one agent."""
-
-    async def delegate(self, call: str, briefs: list[Brief], wait: str) -> ToolOutput:
-        """Run the briefs side by side and return the findings waited for.
-
-        Args:
-            call: id of the `tool_use` block; with a brief's place it names a subagent
-                across a resume.
-            briefs: in the model's order.
-            wait: `all`, `first` or `none`.
-
-        Raises:
-            ToolError: the briefs are refused; nothing was spent.
-        """
-        ...
+__all__ = ["Delegate", "DelegateArgs"]
 
 
 class DelegateArgs(BaseModel):
@@ -64,10 +40,10 @@ class Delegate:
     )
     Args: ClassVar[type[BaseModel]] = DelegateArgs
     effects: ClassVar[Effects] = "repeatable"
-    timeout_s: ClassVar[float] = _NO_LIMIT_S
+    timeout_s: ClassVar[float] = NO_LIMIT_S
 
-    def __init__(self, dispatch: DispatchPort) -> None:
-        self._dispatch = dispatch
+    def __init__(self, port: DirectPort) -> None:
+        self._port = port
 
     async def run(self, args: DelegateArgs, context: ToolContext) -> ToolOutput:
         """Return the findings that came in, in the order of the briefs.
@@ -75,9 +51,5 @@ class Delegate:
         Raises:
             ToolError: the briefs are refused.
         """
-        output = await self._dispatch.delegate(
-            context.call, list(cleaned(args).briefs), args.wait
-        )
-        return replace(
-            output, paged=True, limit_tokens=output.limit_tokens or _MAX_TOKENS
-        )
+        briefs = list(cleaned(args).briefs)
+        return await self._port.delegate(context.call, briefs, args.wait)

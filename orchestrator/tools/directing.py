@@ -6,10 +6,12 @@ from typing import Annotated, ClassVar, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from orchestrator.brief import Brief
 from orchestrator.tools.arguments import cleaned
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
 
 __all__ = [
+    "NO_LIMIT_S",
     "Cancel",
     "CancelArgs",
     "DirectPort",
@@ -25,13 +27,24 @@ Mode = Literal["any", "all"]
 MAX_QUESTION_CHARS = 4000
 MAX_REASON_CHARS = 500
 # Joins: the subagents have limits of their own, which end them.
-_NO_LIMIT_S = float("inf")
+NO_LIMIT_S = float("inf")
 
 Agent = Annotated[str, Field(min_length=1, max_length=40)]
 
 
 class DirectPort(Protocol):
-    """Waits for, asks and ends the subagents of one agent."""
+    """Sends, waits for, asks and ends the subagents of one agent."""
+
+    async def delegate(self, call: str, briefs: list[Brief], wait: str) -> ToolOutput:
+        """Run the briefs side by side and return the findings waited for.
+
+        Args:
+            call: id of the `tool_use` block; with a brief's place it names a subagent
+                across a resume.
+            briefs: in the model's order.
+            wait: `all`, `first` or `none`.
+        """
+        ...
 
     async def wait_for(
         self, agents: tuple[str, ...], mode: Mode, timeout_s: float | None
@@ -104,7 +117,7 @@ class WaitFor:
     )
     Args: ClassVar[type[BaseModel]] = WaitForArgs
     effects: ClassVar[Effects] = "repeatable"
-    timeout_s: ClassVar[float] = _NO_LIMIT_S
+    timeout_s: ClassVar[float] = NO_LIMIT_S
 
     def __init__(self, port: DirectPort) -> None:
         self._port = port
@@ -143,7 +156,7 @@ class FollowUp:
     )
     Args: ClassVar[type[BaseModel]] = FollowUpArgs
     effects: ClassVar[Effects] = "repeatable"
-    timeout_s: ClassVar[float] = _NO_LIMIT_S
+    timeout_s: ClassVar[float] = NO_LIMIT_S
 
     def __init__(self, port: DirectPort) -> None:
         self._port = port

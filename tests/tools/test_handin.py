@@ -10,9 +10,9 @@ from tool_bench import ToolBench
 from orchestrator.brief import Brief
 from orchestrator.errors import ToolError
 from orchestrator.findings import Findings
-from orchestrator.messages import text_of
 from orchestrator.tools.base import ToolOutput
 from orchestrator.tools.delegate import Delegate
+from orchestrator.tools.directing import Cancel, FollowUp, Mode, WaitFor
 from orchestrator.tools.handin import Finish, SubmitFindings
 from orchestrator.tools.notes import UpdateNotes
 
@@ -46,7 +46,21 @@ class Ports:
 
     async def delegate(self, call: str, briefs: list[Brief], wait: str) -> ToolOutput:
         self.taken.append((call, briefs, wait))
-        return ToolOutput("finding " * 12_000)
+        return ToolOutput("found")
+
+    async def wait_for(
+        self, agents: tuple[str, ...], mode: Mode, timeout_s: float | None
+    ) -> ToolOutput:
+        self.taken.append((agents, mode, timeout_s))
+        return ToolOutput("found")
+
+    async def follow_up(self, call: str, agent: str, question: str) -> ToolOutput:
+        self.taken.append((call, agent, question))
+        return ToolOutput("found")
+
+    async def cancel(self, agent: str, reason: str) -> ToolOutput:
+        self.taken.append((agent, reason))
+        return ToolOutput("cancelled")
 
 
 @pytest.fixture
@@ -56,7 +70,15 @@ def ports() -> Ports:
 
 @pytest.fixture
 def desk(tmp_path: Path, ports: Ports) -> ToolBench:
-    tools = (Delegate(ports), Finish(ports), SubmitFindings(ports), UpdateNotes(ports))
+    tools = (
+        Delegate(ports),
+        WaitFor(ports),
+        FollowUp(ports),
+        Cancel(ports),
+        Finish(ports),
+        SubmitFindings(ports),
+        UpdateNotes(ports),
+    )
     return ToolBench(tmp_path, tools=tools)
 
 
@@ -144,14 +166,6 @@ async def test_briefs_go_to_the_dispatch_with_the_call_id(
     assert [brief.title for brief in briefs] == ["Tokens", "Tokens"]
 
 
-async def test_findings_of_many_subagents_are_not_cut_by_the_common_limit(
-    desk: ToolBench,
-) -> None:
-    result = await desk.call("delegate", briefs=[BRIEF])
-
-    assert text_of(result.content) == "finding " * 12_000
-
-
 @pytest.mark.parametrize("wait", ["first", "none"])
 async def test_how_long_is_waited_goes_to_the_dispatch(
     desk: ToolBench, ports: Ports, wait: str
@@ -159,6 +173,32 @@ async def test_how_long_is_waited_goes_to_the_dispatch(
     await desk.call("delegate", briefs=[BRIEF], wait=wait)
 
     assert [way for _, _, way in ports.taken] == [wait]
+
+
+async def test_what_is_said_to_subagents_goes_to_the_dispatch(
+    desk: ToolBench, ports: Ports
+) -> None:
+    asked = await desk.call("follow_up", agent="a1", question="Where?\x00 Why?")
+    await desk.call("wait_for", agents=["a1", "a2"], timeout_s="5")
+    await desk.call("wait_for")
+    await desk.call("cancel", agent="a2", reason="It is\x1b[31m answered.")
+
+    assert ports.taken == [
+        (asked.call, "a1", "Where?\ufffd Why?"),
+        (("a1", "a2"), "any", 5.0),
+        ((), "any", None),
+        ("a2", "It is\ufffd[31m answered."),
+    ]
+
+
+@pytest.mark.parametrize("wrong", [-1, "soon", 1e400])
+async def test_a_wait_that_is_no_time_is_refused(
+    desk: ToolBench, ports: Ports, wrong: object
+) -> None:
+    told = await desk.error("wait_for", timeout_s=wrong)
+
+    assert "`timeout_s`" in told
+    assert ports.taken == []
 
 
 async def test_a_broken_brief_comes_back_with_its_place(desk: ToolBench) -> None:

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from orchestrator.context.tokens import estimate
 from orchestrator.messages import encode
 from orchestrator.tools.delegate import Delegate
+from orchestrator.tools.directing import Cancel, FollowUp, WaitFor
 from orchestrator.tools.files import ListDir, ReadFile
 from orchestrator.tools.handin import Finish, SubmitFindings
 from orchestrator.tools.notes import UpdateNotes
@@ -20,14 +21,17 @@ from orchestrator.tools.schema import input_schema
 from orchestrator.tools.search import Glob, Grep
 
 LEAD = {
+    "cancel",
     "delegate",
     "finish",
+    "follow_up",
     "glob",
     "grep",
     "list_dir",
     "read_file",
     "read_ref",
     "update_notes",
+    "wait_for",
 }
 
 
@@ -43,13 +47,21 @@ class Port:
 
     async def delegate(self, call: str, briefs: Any, wait: str) -> Any: ...
 
+    async def wait_for(self, agents: Any, mode: Any, timeout_s: Any) -> Any: ...
+
+    async def follow_up(self, call: str, agent: str, question: str) -> Any: ...
+
+    async def cancel(self, agent: str, reason: str) -> Any: ...
+
 
 def registry() -> Registry:
     port = Port()
     return Registry(
         [
+            Cancel(port),
             Delegate(port),
             Finish(port),
+            FollowUp(port),
             Glob(),
             Grep(),
             ListDir(),
@@ -57,6 +69,7 @@ def registry() -> Registry:
             ReadRef(),
             SubmitFindings(port),
             UpdateNotes(port),
+            WaitFor(port),
         ]
     )
 
@@ -90,7 +103,8 @@ def test_definitions_do_not_change_with_the_hash_seed() -> None:
     code = (
         "from orchestrator.messages import encode;"
         "from orchestrator.tools.registry import Registry;"
-        "from orchestrator.tools.files import ListDir, ReadFile;"
+        "from orchestrator.tools.directing import Cancel, FollowUp, WaitFor
+from orchestrator.tools.files import ListDir, ReadFile;"
         "from orchestrator.tools.search import Glob, Grep;"
         "from orchestrator.tools.handin import SubmitFindings;"
         "tools = {ListDir(), ReadFile(), Glob(), Grep(), SubmitFindings(None)};"
