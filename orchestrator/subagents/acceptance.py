@@ -10,6 +10,7 @@ from typing import Any
 import anyio.to_thread
 
 from orchestrator.agent.budget import NOTHING, Amount
+from orchestrator.agent.caller import LAST_OUTPUT_TOKENS
 from orchestrator.brief import Brief, Scope, lint
 from orchestrator.events import BriefRefused, BriefReused, SubagentAccepted
 from orchestrator.findings import Findings
@@ -236,8 +237,9 @@ class Acceptance:
         """Return the briefs as the budget allows them, and the figures."""
         good = [each for each in judged if each.is_good]
         measured = self._measured()
+        live = len(self._roster.at_work)
         admission = admit(
-            [self._wanted(each.brief) for each in good],
+            [self._wanted(each.brief, live + n) for n, each in enumerate(good)],
             measured=measured,
             room=room,
             outstanding=self._outstanding(measured),
@@ -251,22 +253,33 @@ class Acceptance:
             for each in judged
         ], admission.told
 
-    def _wanted(self, brief: Brief) -> Wanted:
+    def _wanted(self, brief: Brief, others: int) -> Wanted:
+        """Return what a brief asks for.
+
+        Beside others at work it keeps back what a whole last call may cost, so that
+        this must fit too; one that is alone, or waits for its turn, can do with less.
+
+        Args:
+            brief: which.
+            others: how many may be at work before it.
+        """
         crew = self._crew
         profile = crew.profiles[brief.agent]
+        is_beside = 0 < others < crew.task.limits.concurrency
+        held = LAST_OUTPUT_TOKENS if is_beside else LEAST_OUTPUT_TOKENS
         prefix = self._prefix_tokens(brief)
-        first, last = prefix + LEAST_OUTPUT_TOKENS, prefix + 2 * LEAST_OUTPUT_TOKENS
+        first = prefix + LEAST_OUTPUT_TOKENS
         price = crew.services.price_of(crew.models.of_profile(profile.model))
         usd = (
             price.upper_bound(prefix, LEAST_OUTPUT_TOKENS)
-            + price.upper_bound(first, LEAST_OUTPUT_TOKENS)
+            + price.upper_bound(first, held)
             if price
             else 0.0
         )
         limits = AgentLimits().narrowed(profile.limits)
         if brief.limits:
             limits = limits.narrowed(brief.limits)
-        floor = Amount(usd, first + last) + self._brought(brief)
+        floor = Amount(usd, first + first + held) + self._brought(brief)
         return Wanted(brief.agent, floor, limits)
 
     def _brought(self, brief: Brief) -> Amount:

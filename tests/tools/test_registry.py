@@ -103,8 +103,7 @@ def test_definitions_do_not_change_with_the_hash_seed() -> None:
     code = (
         "from orchestrator.messages import encode;"
         "from orchestrator.tools.registry import Registry;"
-        "from orchestrator.tools.directing import Cancel, FollowUp, WaitFor
-from orchestrator.tools.files import ListDir, ReadFile;"
+        "from orchestrator.tools.files import ListDir, ReadFile;"
         "from orchestrator.tools.search import Glob, Grep;"
         "from orchestrator.tools.handin import SubmitFindings;"
         "tools = {ListDir(), ReadFile(), Glob(), Grep(), SubmitFindings(None)};"
