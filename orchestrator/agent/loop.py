@@ -332,7 +332,7 @@ class Agent:
             with anyio.fail_after(self._last_call_s):
                 reply = await self.caller.ask(state, last=True)
         except TimeoutError:
-            return f"no answer within {self._last_call_s:g} s"
+            return f"no answer within {self._last_call_s:.3g} s"
         except LimitReached:
             return "too little is left for it"
         except ModelError as error:

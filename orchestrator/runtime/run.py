@@ -32,6 +32,7 @@ from orchestrator.store.eventlog import EventLog
 from orchestrator.store.layout import create
 from orchestrator.store.lock import RunLock
 from orchestrator.subagents.dispatch import Dispatcher
+from orchestrator.subagents.shortfall import stopped
 
 __all__ = ["Live", "start", "work"]
 
@@ -194,7 +195,7 @@ async def _conclude(
             reason=verdict.reason,
             missing=verdict.missing,
             stopped=[
-                line for line in dispatcher.roster.stopped() if line in verdict.missing
+                line for line in stopped(dispatcher.roster) if line in verdict.missing
             ],
             seconds=round(seconds, 3),
             traceback=bug,

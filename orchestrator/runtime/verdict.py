@@ -15,6 +15,7 @@ from orchestrator.runtime.finish import Report
 from orchestrator.runtime.report import mechanical_report, with_checks
 from orchestrator.runtime.result import State
 from orchestrator.runtime.session import Session
+from orchestrator.subagents import shortfall
 from orchestrator.subagents.dispatch import Dispatcher
 from orchestrator.subagents.roster import Roster
 from orchestrator.subagents.staleness import stale, stale_note
@@ -81,13 +82,13 @@ def judged(
             f"stopped; `orchestrate resume {session.folder.handle}` goes on",
         )
     has_explored = bool(session.sightings.of(LEAD))
-    missing = roster.missing(LEAD, has_explored=has_explored)
+    missing = shortfall.missing(roster, LEAD, has_explored=has_explored)
     if outcome.kind == "submitted" and isinstance(outcome.value, Report):
         report = outcome.value
-        missing = [*report.missing, *missing, *roster.unread(report.unread)]
+        missing = [*report.missing, *missing, *shortfall.unread(roster, report.unread)]
         if outcome.limit:
             missing.insert(0, f"the lead was stopped by a limit: {outcome.reason}")
-        remarks = [*roster.remarks(), *stale_remarks(session, roster)]
+        remarks = [*shortfall.remarks(roster), *stale_remarks(session, roster)]
         text = with_checks(report.text, missing, remarks)
         state: State = "partial" if missing else "done"
         reason = missing[0] if missing else ""
@@ -129,7 +130,7 @@ def _without_report(
     if outcome.kind == "unvalidated" and words:
         why = f"the report was not handed in and is unvalidated: {outcome.reason}"
         missing = [why, *missing]
-        text = with_checks(words, missing, roster.remarks())
+        text = with_checks(words, missing, shortfall.remarks(roster))
         return Verdict("partial", why, missing, text)
     quota = outcome.reason.startswith("quota_exhausted")
     if outcome.kind == "limit" or quota or found:
@@ -137,7 +138,7 @@ def _without_report(
         missing = [why, *missing]
         objective = session.question or session.prepared.task.objective
         text = mechanical_report(objective, found, outcome.reason, last_words=words)
-        text = with_checks(text, missing, roster.remarks())
+        text = with_checks(text, missing, shortfall.remarks(roster))
         return Verdict("partial", why, missing, text)
     return Verdict("failed", outcome.reason or "the lead said nothing", missing)
 

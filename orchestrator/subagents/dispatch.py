@@ -31,6 +31,7 @@ from orchestrator.subagents.mail import Due, Mail, output_of
 from orchestrator.subagents.nursery import Nursery
 from orchestrator.subagents.place import Place
 from orchestrator.subagents.roster import Roster
+from orchestrator.subagents.shortfall import missing
 from orchestrator.subagents.working import Worker
 from orchestrator.tools.base import Tool, ToolOutput
 from orchestrator.tools.delegate import Delegate
@@ -330,7 +331,7 @@ class Dispatcher:
 
     def missing(self) -> list[str]:
         """Return what it asked of its subagents and did not get, a line each."""
-        return self.roster.missing(self._parent, has_explored=True)
+        return missing(self.roster, self._parent, has_explored=True)
 
     async def _end_all(self, why: str) -> None:
         """End those that are at work; what they have is on record."""

@@ -11,7 +11,7 @@ from orchestrator.agent.state import AgentState
 from orchestrator.models.choose import window_tokens
 from orchestrator.security.workspace import Workspace
 from orchestrator.subagents.crew import Crew
-from orchestrator.subagents.fan_out import Delivery, delivery
+from orchestrator.subagents.delivery import Delivery, delivery
 from orchestrator.subagents.place import Place, as_delivered, delivery_id
 from orchestrator.subagents.render import Delivered, Refused, Row
 from orchestrator.subagents.roster import Roster

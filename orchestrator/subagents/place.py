@@ -36,6 +36,7 @@ class Place:
     Attributes:
         child: who works on it.
         call: id of the call that sent it.
+        number: of acceptance in the whole run, from 1.
         after: ids of the subagents that had ended when it was accepted.
         scope_hash: of the tree that it may see, when it was accepted; "" if unknown.
         answers: how it ended: on its brief, then on each further question.
@@ -46,6 +47,7 @@ class Place:
 
     child: Child
     call: str
+    number: int = 0
     after: frozenset[str] = frozenset()
     scope_hash: str = ""
     answers: list[SubagentEnded] = field(default_factory=list)

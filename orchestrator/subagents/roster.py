@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from orchestrator.events import (
@@ -15,32 +14,31 @@ from orchestrator.events import (
 )
 from orchestrator.findings import Findings
 from orchestrator.ids import LEAD
-from orchestrator.messages import one_line
 from orchestrator.subagents.child import Child
-from orchestrator.subagents.place import MAX_REASON_CHARS, Place, makes_up_for
+from orchestrator.subagents.place import Place
 from orchestrator.subagents.render import Refused
 
-__all__ = ["USED_UP", "WITHDREW", "Roster"]
+__all__ = ["USED_UP", "WITHDREW", "Roster", "TurnedAway"]
 
 USED_UP = "subagents of this run are used up"
-NO_BUDGET = "no room in what is left of the budget"
 WITHDREW = "cancelled it: "
 """Between who ended a subagent that it had sent, and why."""
-MAX_TITLES = 5
 
 Key = tuple[str, str, int]
 """Parent, call, and place of the brief in that call, from 0."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Turned:
-    """A brief that was turned away.
+class TurnedAway:
+    """A brief that was refused.
 
     Attributes:
+        call: that sent it.
         refused: as its parent was told.
-        before: how many had been accepted.
+        before: how many had been accepted in the whole run.
     """
 
+    call: str
     refused: Refused
     before: int
 
@@ -59,7 +57,7 @@ class Roster:
         # Asked for at every turn of every agent: not to be searched for among all.
         self._sent: dict[str, dict[Key, Place]] = {}
         self._highest = highest
-        self._turned: dict[Key, _Turned] = {}
+        self._turned: dict[Key, TurnedAway] = {}
         self._reused: dict[Key, str] = {}
         self._lost: list[SubagentEnded] = []
 
@@ -192,7 +190,7 @@ class Roster:
             scope_hash: of the tree that it may see; "" if unknown.
         """
         after = frozenset(place.id for place in self.places if place.ended)
-        place = Place(child, call, after, scope_hash)
+        place = Place(child, call, len(self._places) + 1, after, scope_hash)
         key = child.parent, call, index
         self._places[key] = self._by_id[child.id] = place
         self._sent.setdefault(child.parent, {})[key] = place
@@ -219,131 +217,21 @@ class Roster:
             refused.no_budget,
         )
         key = parent, refused.call, refused.index
-        self._turned[key] = _Turned(known, len(self._places))
+        self._turned[key] = TurnedAway(refused.call, known, len(self._places))
         return known
 
     def note_reused(self, reused: BriefReused, parent: str) -> None:
         """Remember a brief that earlier findings answer."""
         self._reused[parent, reused.call, reused.index] = reused.id
 
-    def missing(self, parent: str, *, has_explored: bool) -> list[str]:
-        """Return what an agent asked for and did not get, a line each.
+    def turned_away(self, parent: str) -> list[TurnedAway]:
+        """Return the refused briefs of one agent, oldest first."""
+        return [each for key, each in self._turned.items() if key[0] == parent]
 
-        A failed subagent is left out where a later one, sent after it had failed,
-        answered the same title; so is a brief that there was no room for at first.
-
-        Args:
-            parent: the agent.
-            has_explored: it has read something by itself.
-        """
-        places = self.sent_by(parent)
-        lines = [_line(place) for place in _unmet(places)]
-        lines += self._unanswered(places)
-        turned = [t for (who, _, _), t in self._turned.items() if who == parent]
-        if turned and not places and not has_explored and not self._reused:
-            why = one_line(" ".join(turned[-1].refused.problems), MAX_REASON_CHARS)
-            lines.append(f"nothing was explored, every brief was refused: {why}")
-        for why in (USED_UP, NO_BUDGET):
-            if titles := self._without_room(parent, why):
-                lines.append(_turned_away(titles, why))
-        return lines
-
-    def unread(self, agents: Iterable[str]) -> list[str]:
-        """Return whose findings came too late for a hand-in, a line each.
-
-        Args:
-            agents: whose findings were not there; those that have a problem besides
-                are left out.
-        """
-        places = (self._by_id.get(agent) for agent in agents)
-        return [
-            f"subagent {place.id} ({place.title}): its findings came too late for the "
-            "report"
-            for place in places
-            if place and not place.problem and not place.is_withdrawn
-        ]
-
-    def stopped(self) -> list[str]:
-        """Return those of the lines of `missing` of the lead that a person wanted."""
-        unmet = _unmet(self.sent_by(LEAD))
-        return [_line(each) for each in unmet if each.is_cancelled]
-
-    def _unanswered(self, places: list[Place]) -> list[str]:
-        return [
-            f"subagent {place.id} ({place.title}), {problem}"
-            for place in places
-            if not place.is_withdrawn
-            for call, problem in place.unanswered
-            if not any(
-                each.call == call and not each.problem for each in places
-            )  # a new one took its place
-        ]
-
-    def _without_room(self, parent: str, why: str) -> list[str]:
-        """Return the titles that were turned away and that got no answer.
-
-        Titles may be the same: those of one call are briefs of their own, those of
-        another call the same briefs tried again.
-        """
-        tries: dict[str, Counter[str]] = {}
-        first: dict[str, tuple[str, int]] = {}  # as written, and how many were there
-        for (who, call, _), turned in self._turned.items():
-            refused = turned.refused
-            fits = refused.no_room if why == USED_UP else refused.no_budget
-            if who == parent and fits:
-                title = one_line(refused.title)
-                first.setdefault(title.casefold(), (title, turned.before))
-                tries.setdefault(title.casefold(), Counter())[call] += 1
-        titles: list[str] = []
-        for key, (title, before) in first.items():
-            came = [
-                each
-                for each in self.places[before:]
-                if each.parent == parent
-                and each.title.casefold() == key
-                and not each.problem
-            ]
-            titles += [title] * (max(tries[key].values()) - len(came))
-        return titles
-
-    def remarks(self) -> list[str]:
-        """Return what a reader of the report should know besides, a line each."""
-        lines = [
-            f"Withdrawn by the lead: {place.id} ({place.title}): "
-            + one_line(place.ended.reason, MAX_REASON_CHARS)
-            for place in self.sent_by(LEAD)
-            if place.is_withdrawn and place.is_cancelled and place.ended
-        ]
-        return lines + [
-            "Unsupported, the quoted evidence was not found in its source: "
-            + ", ".join(f"[{agent}#{number}]" for number in numbers)
-            for agent, numbers in self.unsupported_for(LEAD).items()
-        ]
+    def has_reused(self, parent: str) -> bool:
+        """Return whether earlier findings answer a brief of one agent."""
+        return any(key[0] == parent for key in self._reused)
 
     def note_end_of_unknown(self, ended: SubagentEnded) -> None:
         """Note an end whose brief is lost: it counts for its findings only."""
         self._lost.append(ended)
-
-
-def _unmet(places: list[Place]) -> list[Place]:
-    return [
-        place
-        for place in places
-        if place.problem
-        and not place.is_withdrawn
-        and not any(makes_up_for(each, place) for each in places)
-    ]
-
-
-def _turned_away(titles: list[str], why: str) -> str:
-    shown = ", ".join(titles[:MAX_TITLES])
-    more = len(titles) - MAX_TITLES
-    shown += f" and {more} more" if more > 0 else ""
-    briefs = "1 brief" if len(titles) == 1 else f"{len(titles)} briefs"
-    if why == USED_UP:
-        return f"{briefs} found no subagent, all {USED_UP}: {shown}"
-    return f"{briefs} found {why}: {shown}"
-
-
-def _line(place: Place) -> str:
-    return f"subagent {place.id} ({place.title}) {place.problem}"

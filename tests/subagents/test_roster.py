@@ -14,6 +14,7 @@ from orchestrator.events import (
 )
 from orchestrator.findings import Findings
 from orchestrator.ids import LEAD
+from orchestrator.subagents import shortfall
 from orchestrator.subagents.child import Child
 from orchestrator.subagents.roster import USED_UP, Roster
 
@@ -54,7 +55,7 @@ def test_briefs_of_one_title_are_told_apart(later: list[str], missing: str) -> N
     for index, came in enumerate(later):
         (accept if came == "yes" else refuse)(roster, "c2", index)
 
-    lines = roster.missing(LEAD, has_explored=True)
+    lines = shortfall.missing(roster, LEAD, has_explored=True)
 
     assert [line.split(",")[0] for line in lines] == ([missing] if missing else [])
 

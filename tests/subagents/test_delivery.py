@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from orchestrator.context.tokens import estimate
 from orchestrator.findings import Evidence, Findings, Item
 from orchestrator.store.artifacts import Artifacts
-from orchestrator.subagents.fan_out import delivery
+from orchestrator.subagents.delivery import delivery
 from orchestrator.subagents.render import Delivered, Refused, as_body, for_parent
 
 WORDS = "The token is checked here and nowhere else. "
