@@ -167,12 +167,21 @@ def _notes(agent: AgentView, view: RunView, now: datetime | None) -> Iterator[st
     yield from agent.answers.further_phrases(is_live=view.is_running)
     for title in agent.reused_for:
         yield f"its findings also answer the brief {quoted(title)}"
+    yield from _undelivered(agent, view)
+
+
+def _undelivered(agent: AgentView, view: RunView) -> Iterator[str]:
+    """Yield why findings have not reached who asked for them, if so."""
     lost = view.undelivered(agent)
-    if lost:
-        parent = view.agents.get(agent.parent)
-        who = agent.parent if parent and parent.is_over else "the run"
-        what = "" if len(agent.answers.all) == 1 else f" ({', '.join(lost)})"
-        yield f"findings not delivered{what}: {who} ended first"
+    if not lost:
+        return
+    parent = view.agents.get(agent.parent)
+    is_cut_off = view.is_resumable and view.state != "partial"
+    why = "the run was cut off" if is_cut_off else "the run ended first"
+    if parent and parent.is_over:
+        why = f"{agent.parent} ended first"
+    what = "" if len(agent.answers.all) == 1 else f" ({', '.join(lost)})"
+    yield f"findings not delivered{what}: {why}"
 
 
 def limit_words(use: LimitUse) -> str:
