@@ -21,7 +21,7 @@ from orchestrator.messages import Block, text_of, tool_calls
 from orchestrator.models.base import ModelRequest
 from orchestrator.testing import Step, call, fail, reply, think
 
-__all__ = ["PAPER", "TITLES", "BoundPolicy"]
+__all__ = ["PAPER", "TITLES", "BoundPolicy", "binding_problem", "signature"]
 
 TITLES = ("Refunds", "Receipts")
 PAPER = "A refund takes 14 days.\nElse it takes 30 days.\n"
@@ -43,7 +43,7 @@ class BoundPolicy:
     _number: int = field(default_factory=lambda: next(_processes))
 
     def __call__(self, request: ModelRequest) -> Step:
-        problem = _binding_problem(request)
+        problem = binding_problem(request)
         if problem:
             self.refused.append(problem)
             return fail("invalid", problem)
@@ -56,7 +56,7 @@ class BoundPolicy:
             if part["type"] == "tool_use":
                 part["id"] = f"toolu_{self._number}_{self.answered}_{place}"
         thought = f"{len(request.messages)}: what comes next."
-        sign = _signature(request, len(request.messages), thought)
+        sign = signature(request, len(request.messages), thought)
         return [think(thought, sign), *parts]
 
 
@@ -105,20 +105,20 @@ def _called(request: ModelRequest) -> set[str]:
     return {each["name"] for content in replies for each in tool_calls(content)}
 
 
-def _binding_problem(request: ModelRequest) -> str:
+def binding_problem(request: ModelRequest) -> str:
     """Thinking stands behind what it came behind, or it is not sent at all."""
     for place, message in enumerate(request.messages):
         if message["role"] != "assistant":
             continue
         for block in message["content"]:
-            if block["type"] == "thinking" and block["signature"] != _signature(
+            if block["type"] == "thinking" and block["signature"] != signature(
                 request, place, block["thinking"]
             ):
                 return f"messages.{place}: `thinking` is bound to another prefix"
     return ""
 
 
-def _signature(request: ModelRequest, place: int, thought: str) -> str:
+def signature(request: ModelRequest, place: int, thought: str) -> str:
     before: list[Any] = [request.system, request.tools, request.messages[:place]]
     data = orjson.dumps([before, thought], option=orjson.OPT_SORT_KEYS)
     return "sig-" + hashlib.sha256(data).hexdigest()
