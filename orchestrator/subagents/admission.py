@@ -245,7 +245,7 @@ def _told(
         what += f"; {refused} refused" if refused else ""
     else:
         what = f"these {_briefs(len(briefs))} will probably use {_amount(total)}"
-    figures = f"Budget: {_left(free)} left for further subagents; {what}."
+    figures = f"Budget: {_left(free)} left for the briefs of this call; {what}."
     return f"{figures} {_used(kinds, means)}".rstrip()
 
 
@@ -267,9 +267,9 @@ def _refusal(brief: Wanted, need: _Need, means: Mapping[str, _Mean], left: str) 
         used = _amount(mean.amount)
         needs = f"`{kind}` has used {used} so far (mean of {mean.of})"
     return (
-        f"there is no budget for it: {needs}, and what is left for all briefs of this "
-        f"call is {left}; put the most important ones first, or write the report with "
-        "what you have"
+        f"there is no budget for it: {needs}, and all briefs of this call together "
+        f"have {left}, not enough for this one as well; put the most important ones "
+        "first, or write the report with what you have"
     )
 
 

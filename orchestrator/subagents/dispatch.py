@@ -209,7 +209,9 @@ class Dispatcher:
         is_timely = await self._join(places, mode, timeout_s)
         dues = self._mail.due(places)
         rows = _others(places, dues) if places else self._mine
-        told = "" if is_timely else f"Nothing more within {timeout_s:g} s."
+        told = ""
+        if timeout_s and not is_timely:
+            told = f"{timeout_s:g} s are over; who is at work goes on."
         if not places:
             told = "No subagent is at work, and all findings have been delivered."
         return output_of(await self._mail.deliver(dues, others=rows, told=told), dues)

@@ -180,7 +180,7 @@ class Mail:
             state = "delivered before"
         elif place.is_begun:
             used = self._crew.spent_by(place.id).tokens
-            state = f"{state}, {used:,} tokens used"
+            state = f"{state}, {used:,} tokens used or set aside"
         return Row(place.id, place.brief.title, state)
 
 

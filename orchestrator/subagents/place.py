@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.brief import Brief
@@ -16,6 +16,7 @@ __all__ = [
     "CANCELLED",
     "MAX_REASON_CHARS",
     "Place",
+    "all_findings",
     "as_delivered",
     "delivery_id",
     "makes_up_for",
@@ -79,20 +80,7 @@ class Place:
     @property
     def findings(self) -> Findings | None:
         """Return all that it delivered, items in their numbers, or None."""
-        if not self.answers:
-            return None
-        first, *more = (
-            Findings.model_validate(each.findings, extra="ignore")
-            for each in self.answers
-        )
-        if not more:
-            return first
-        return first.model_copy(
-            update={
-                "summary": "\n".join(each.summary for each in (first, *more)),
-                "items": sum((each.items for each in more), first.items),
-            }
-        )
+        return all_findings(self.answers) if self.answers else None
 
     @property
     def unsupported(self) -> list[int]:
@@ -151,6 +139,25 @@ def _problem(ended: SubagentEnded | None) -> str:
     if reason and ended.status != "complete":
         return f"did not come to its end: {reason}"
     return ""
+
+
+def all_findings(ends: Sequence[SubagentEnded]) -> Findings:
+    """Return what a subagent delivered in all, items in their numbers.
+
+    Args:
+        ends: how it ended: on its brief, then on further questions; at least one.
+    """
+    first, *more = (
+        Findings.model_validate(each.findings, extra="ignore") for each in ends
+    )
+    if not more:
+        return first
+    return first.model_copy(
+        update={
+            "summary": "\n".join(each.summary for each in (first, *more)),
+            "items": sum((each.items for each in more), first.items),
+        }
+    )
 
 
 def makes_up_for(later: Place, failed: Place) -> bool:

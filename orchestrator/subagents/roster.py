@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from orchestrator.events import (
@@ -15,7 +15,7 @@ from orchestrator.events import (
 from orchestrator.findings import Findings
 from orchestrator.ids import LEAD
 from orchestrator.subagents.child import Child
-from orchestrator.subagents.place import Place
+from orchestrator.subagents.place import Place, all_findings
 from orchestrator.subagents.render import Refused
 
 __all__ = ["USED_UP", "WITHDREW", "Roster", "TurnedAway"]
@@ -59,7 +59,7 @@ class Roster:
         self._highest = highest
         self._turned: dict[Key, TurnedAway] = {}
         self._reused: dict[Key, str] = {}
-        self._lost: list[SubagentEnded] = []
+        self._lost: dict[str, list[SubagentEnded]] = {}
 
     @staticmethod
     def withdraw(place: Place, asked: ControlReceived) -> None:
@@ -111,16 +111,18 @@ class Roster:
 
     def findings_for(self, parent: str) -> dict[str, Findings]:
         """Return agent id → all it delivered to its parent, as far as it has ended."""
-        lost = {
-            each.id: Findings.model_validate(each.findings, extra="ignore")
-            for each in self._lost_of(parent)
-        }
         places = self.sent_by(parent)
-        return lost | {place.id: found for place in places if (found := place.findings)}
+        return {
+            **{agent: all_findings(ends) for agent, ends in self._lost_of(parent)},
+            **{place.id: found for place in places if (found := place.findings)},
+        }
 
     def unsupported_for(self, parent: str) -> dict[str, list[int]]:
         """Return agent id → numbers of its items without found evidence, from 1."""
-        lost = {each.id: list(each.unsupported_items) for each in self._lost_of(parent)}
+        lost = {
+            agent: [n for each in ends for n in each.unsupported_items]
+            for agent, ends in self._lost_of(parent)
+        }
         places = {place.id: place.unsupported for place in self.sent_by(parent)}
         return {agent: numbers for agent, numbers in (lost | places).items() if numbers}
 
@@ -135,9 +137,9 @@ class Roster:
             for place in self.sent_by(parent)
         }
 
-    def _lost_of(self, parent: str) -> list[SubagentEnded]:
+    def _lost_of(self, parent: str) -> Iterable[tuple[str, list[SubagentEnded]]]:
         """Return the ends of subagents of which nothing else is known."""
-        return self._lost if parent == LEAD else []
+        return self._lost.items() if parent == LEAD else ()
 
     def of_call(self, parent: str, call: str) -> list[Place]:
         """Return the accepted briefs of one call."""
@@ -234,4 +236,4 @@ class Roster:
 
     def note_end_of_unknown(self, ended: SubagentEnded) -> None:
         """Note an end whose brief is lost: it counts for its findings only."""
-        self._lost.append(ended)
+        self._lost.setdefault(ended.id, []).append(ended)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from orchestrator.ids import LEAD
 from orchestrator.messages import one_line
+from orchestrator.subagents.brake import BY_A_PERSON
 from orchestrator.subagents.place import MAX_REASON_CHARS, Place, makes_up_for
 from orchestrator.subagents.roster import USED_UP, Roster, TurnedAway
 
@@ -60,7 +61,7 @@ def unread(roster: Roster, agents: Iterable[str]) -> list[str]:
 def stopped(roster: Roster) -> list[str]:
     """Return those of the lines of `missing` of the lead that a person wanted."""
     unmet = _unmet(roster.sent_by(LEAD))
-    return [_line(place) for place in unmet if place.is_cancelled]
+    return [_line(place) for place in unmet if _is_stopped_by_a_person(place)]
 
 
 def remarks(roster: Roster) -> list[str]:
@@ -76,6 +77,12 @@ def remarks(roster: Roster) -> list[str]:
         + ", ".join(f"[{agent}#{number}]" for number in numbers)
         for agent, numbers in roster.unsupported_for(LEAD).items()
     ]
+
+
+def _is_stopped_by_a_person(place: Place) -> bool:
+    # Also cancelled: one that was at work when its parent ended.
+    ended = place.ended
+    return place.is_cancelled and ended is not None and BY_A_PERSON in ended.reason
 
 
 def _line(place: Place) -> str:

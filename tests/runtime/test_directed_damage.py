@@ -25,6 +25,7 @@ COSTS = {"subagent.accepted": 12, "agent.started": 6}
 SHARDS = 16
 OFTEN = ("subagent.ended", "subagent.asked", "text.added", "control.received")
 TOO_LATE = "its findings came too late for the report"
+NOT_READ = "the evidence of this item was not found in its source"
 
 
 @pytest.fixture(scope="module")
@@ -66,10 +67,15 @@ class Case:
         return policy.answered
 
     def explains(self, ended: Ended) -> bool:
-        """Whether a run is partial because nobody can tell that results had arrived."""
-        is_delivery = bool(self.lost.data.get("delivers"))
+        """Whether a run is partial for what the record alone had told.
+
+        That results had arrived, or that an agent had read its evidence.
+        """
         lines = ended.result.missing
-        return is_delivery and all(TOO_LATE in each for each in lines) and bool(lines)
+        why = TOO_LATE if self.lost.data.get("delivers") else ""
+        if self.lost.data.get("files"):
+            why = NOT_READ
+        return bool(why and lines) and all(why in each for each in lines)
 
 
 async def survives(whole: Whole, to: Path, place: int, way: str, seed: int) -> None:
