@@ -95,6 +95,7 @@ class Acceptance:
         self._parent = parent
         self._workspace = workspace
         self._levels = levels
+        self._shared_tokens: dict[str, int] = {}
 
     async def take(
         self, call: str, briefs: Sequence[Brief], *, room: Callable[[], Amount]
@@ -293,6 +294,13 @@ class Acceptance:
 
     def _prefix_tokens(self, brief: Brief) -> int:
         """Return about how long the first request of a subagent is, in tokens."""
+        shared = self._shared_tokens.get(brief.agent)
+        if shared is None:
+            shared = self._shared_tokens[brief.agent] = self._count_shared(brief.agent)
+        return shared + self._crew.services.count(brief.model_dump_json())
+
+    def _count_shared(self, profile: str) -> int:
+        """Return how many tokens all subagents of a profile begin with."""
         crew, count = self._crew, self._crew.services.count
         tools: list[Tool[Any] | type[Tool[Any]]] = [
             *crew.services.base_tools,
@@ -300,9 +308,8 @@ class Acceptance:
             UpdateNotes,
         ]
         texts = [
-            crew.profiles[brief.agent].prompt,
+            crew.profiles[profile].prompt,
             crew.facts,
-            brief.model_dump_json(),
             *(encode(definition_of(tool)).decode() for tool in tools),
             *(each.text for each in crew.context_files),
         ]
