@@ -32,6 +32,7 @@ __all__ = [
 
 RESERVED = frozenset({"usd", "tokens"})
 """Limits that are set aside before a call, and count as used until it is settled."""
+_WHOLE_FROM = 1000  # amounts below are written with four digits
 
 ModelErrorKind = Literal[
     "transient",
@@ -136,9 +137,12 @@ class LimitReached(OrchestratorError):
         if not self.allowed:
             return f"`{self.limit}` reached"
         also = " (set aside for calls included)" if self.limit in RESERVED else ""
-        return (
-            f"`{self.limit}` reached: used {self.used:.6g} of {self.allowed:.6g}{also}"
-        )
+        used, allowed = _figure(self.used), _figure(self.allowed)
+        return f"`{self.limit}` reached: used {used} of {allowed}{also}"
+
+
+def _figure(amount: float) -> str:
+    return f"{amount:,.0f}" if amount >= _WHOLE_FROM else f"{amount:.4g}"
 
 
 class StoreError(OrchestratorError):

@@ -27,7 +27,7 @@ from orchestrator.inspection.reading import RunSummary
 from orchestrator.inspection.run import RunView, moment
 from orchestrator.inspection.tokens import Cost
 
-__all__ = ["agent_table", "limit_words", "run_table", "summary_lines"]
+__all__ = ["agent_table", "limit_words", "next_step", "run_table", "summary_lines"]
 
 _LABEL_COLUMNS = 12
 _INDENT = " " * _LABEL_COLUMNS
@@ -263,16 +263,23 @@ def _state(view: RunView, handle: str, style: Style) -> str:
     text = f"{state}: {reason}" if reason else state
     shown = fill(text, indent=_INDENT, first=_INDENT).lstrip()
     colored = style(state, state_color(view.state), "bold") + shown[len(state) :]
-    if view.is_resumable:
-        reached = [
-            limit
-            for agent, limit in view.limits_reached
-            if agent == LEAD or limit in ("usd", "tokens")  # those of the whole run
-        ]
-        is_limit = view.state == "partial" and reached
-        more = f" --set limits.{safe(reached[-1])}=…" if is_limit else ""
-        colored += f"\n{_INDENT}go on with: orchestrate resume {safe(handle)}{more}"
-    return colored
+    step = next_step(view, handle)
+    return f"{colored}\n{_INDENT}go on with: {step}" if step else colored
+
+
+def next_step(view: RunView, handle: str) -> str:
+    """Return the command that has done what a run lacks, or ""."""
+    if not view.is_resumable:
+        is_partial = view.state == "partial"
+        return f'orchestrate ask {safe(handle)} "TEXT"' if is_partial else ""
+    reached = [
+        limit
+        for agent, limit in view.limits_reached
+        if agent == LEAD or limit in ("usd", "tokens")  # those of the whole run
+    ]
+    is_limit = view.state == "partial" and reached
+    more = f" --set limits.{safe(reached[-1])}=…" if is_limit else ""
+    return f"orchestrate resume {safe(handle)}{more}"
 
 
 def _times(view: RunView, now: datetime | None) -> str:

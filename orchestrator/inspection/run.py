@@ -53,6 +53,8 @@ class RunView:
     reason: str = ""
     exit_code: int | None = None
     missing: list[str] = field(default_factory=list)
+    stopped: list[str] = field(default_factory=list)
+    """Those of `missing` that a person stopped."""
     traceback: str = ""
     started_at: datetime | None = None
     ended_at: datetime | None = None
@@ -130,8 +132,9 @@ class RunView:
 
     @property
     def is_resumable(self) -> bool:
-        """Return whether `orchestrate resume` takes it."""
-        return self.state in RESUMABLE
+        """Return whether `resume` takes it: not what only a person stopped."""
+        is_over = self.missing and not set(self.missing) - set(self.stopped)
+        return self.state in RESUMABLE and not (self.state == "partial" and is_over)
 
     def seconds(self, now: datetime | None = None) -> float:
         """Return how long processes worked on it; the time between them is left out.
@@ -290,6 +293,7 @@ class RunView:
         self._raise_limits(event)
         self.state, self.reason, self.exit_code = "running", "", None
         self.ended_at, self.missing, self.traceback = None, [], ""
+        self.stopped = []
         for agent in self.agents.values():
             agent.interrupt()
             agent.resumed()
@@ -315,6 +319,7 @@ class RunView:
         code = data.get("exit_code")
         self.exit_code = code if isinstance(code, int) else None
         self.missing = _strings(data.get("missing"))
+        self.stopped = _strings(data.get("stopped"))
         self.traceback = str(data.get("traceback", ""))
         self.ended_at = at or self.last_at
         for agent in self.agents.values():

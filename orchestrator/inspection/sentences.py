@@ -121,7 +121,9 @@ def _first_line(content: object) -> str:
             (block.get("text") for block in content if isinstance(block, dict)), ""
         )
     lines = content.strip().splitlines() if isinstance(content, str) else []
-    return one_line(lines[0]) if lines else ""
+    # What a line with a colon announces is on the next one.
+    first = 2 if lines and lines[0].endswith(":") else 1
+    return one_line(" ".join(lines[:first]))
 
 
 def _tool_ended(data: Data) -> str:

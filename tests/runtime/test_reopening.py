@@ -21,7 +21,9 @@ from run_bench import (
 )
 
 from orchestrator.api import Orchestrator
+from orchestrator.cli.tables import next_step
 from orchestrator.errors import SpecError
+from orchestrator.inspection.reading import load_run
 from orchestrator.messages import text_of
 from orchestrator.models.base import ModelRequest
 from orchestrator.store.control import STOP, Request, send
@@ -382,8 +384,25 @@ async def test_what_a_person_stopped_is_not_sent_out_again(bench: RunBench) -> N
         first = await here.run(bench.task())
         assert first.state == "partial"
 
+        step = next_step(load_run(RunFolder(first.folder)), "last")
+        assert step == 'orchestrate ask last "TEXT"'
         with pytest.raises(SpecError, match=r"stopped by a person.*orchestrate ask"):
             await here.resume(first.id)
+
+
+async def test_what_a_hasty_report_cut_off_is_sent_out_again(bench: RunBench) -> None:
+    hasty: list[Step] = [delegate(brief("With"), wait="none"), READ, FIRST, FIRST]
+    first = await bench.run(played(hasty, {"With": lambda _request: hang()}))
+    [missing] = first.result.missing
+    assert missing == "subagent a1 (With) was cancelled: lead ended before it did"
+    step = next_step(load_run(RunFolder(first.folder)), "last")
+    assert step == "orchestrate resume last"
+
+    again = [delegate(brief("With")), finish("14 days [a2#1].")]
+    found = submit(item("14 days.", "refunds.md:1", "A refund takes 14 days."))
+    second = await resumed(bench, first.folder, played(again, {"With": [READ, found]}))
+
+    assert (second.result.state, second.result.missing) == ("done", [])
 
 
 async def test_findings_whose_files_are_gone_are_written_again(

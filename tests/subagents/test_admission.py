@@ -54,9 +54,9 @@ def test_what_fits_barely_is_taken_as_it_is_and_told() -> None:
 
     assert caps(found) == [None] * 3
     assert found.told == (
-        "Budget: $0.10 and 1000.0M tokens left for further subagents; these 3 briefs "
-        "will probably use 120k tokens and $0.09. A subagent of this run has used so "
-        "far: 40k tokens and $0.03 (`explorer`, mean of 2)."
+        "Budget: $0.10 and 1000.0M tokens left for the briefs of this call; these 3 "
+        "briefs will probably use 120k tokens and $0.09. A subagent of this run has "
+        "used so far: 40k tokens and $0.03 (`explorer`, mean of 2)."
     )
 
 
@@ -78,14 +78,15 @@ def test_the_last_are_refused_where_half_the_mean_does_not_fit() -> None:
     assert taken(found) == [True, True, True, False, False]
     assert caps(found)[:3] == [AgentLimits(tokens=23_333)] * 3
     assert found.told == (
-        "Budget: 70k tokens left for further subagents; 3 of 5 briefs taken, each with "
-        "at most 23k tokens; 2 refused. A subagent of this run has used so far: 40k "
-        "tokens and $0.03 (`explorer`, mean of 2)."
+        "Budget: 70k tokens left for the briefs of this call; 3 of 5 briefs taken, "
+        "each with at most 23k tokens; 2 refused. A subagent of this run has used so "
+        "far: 40k tokens and $0.03 (`explorer`, mean of 2)."
     )
     assert found.verdicts[4].refused == (
         "there is no budget for it: `explorer` has used 40k tokens and $0.03 so far "
-        "(mean of 2), and what is left for all briefs of this call is 70k tokens; put "
-        "the most important ones first, or write the report with what you have"
+        "(mean of 2), and all briefs of this call together have 70k tokens, not enough "
+        "for this one as well; put the most important ones first, or write the report "
+        "with what you have"
     )
 
 
