@@ -275,11 +275,19 @@ def next_step(view: RunView, handle: str) -> str:
     reached = [
         limit
         for agent, limit in view.limits_reached
-        if agent == LEAD or limit in ("usd", "tokens")  # those of the whole run
+        if agent == LEAD or _is_of_the_task(agent, limit, view)
     ]
     is_limit = view.state == "partial" and reached
     more = f" --set limits.{safe(reached[-1])}=…" if is_limit else ""
     return f"orchestrate resume {safe(handle)}{more}"
+
+
+def _is_of_the_task(agent: str, limit: str, view: RunView) -> bool:
+    """Tell whether a limit that a subagent reached is the task's, not its own."""
+    if limit == "turns":
+        reached = view.agents.get(agent)
+        return reached is not None and reached.turns >= view.limits.get("turns", 0)
+    return limit in ("usd", "tokens")
 
 
 def _times(view: RunView, now: datetime | None) -> str:

@@ -309,7 +309,8 @@ def _taken_over(
         path, artifacts = past.folder.events, session.services.artifacts
         return list(read_events_of(path, agent, artifacts, is_damaged=True))
 
-    roster = mustered(past.events, past_of, events_of, highest=past.history.highest)
+    events, highest = [*past.events, *more], past.history.highest
+    roster = mustered(events, past_of, events_of, highest=highest)
     dispatcher = Dispatcher(session.crew(), roster=roster)
     remake = partial(dispatcher.remade, delivered=past.history.delivered)
     lead = past_of(LEAD, remake)

@@ -17,6 +17,7 @@ from orchestrator.events import (
     ControlReceived,
     Event,
     FindingsSubmitted,
+    RunReopened,
     SubagentAccepted,
     SubagentAsked,
     SubagentEnded,
@@ -46,7 +47,8 @@ def mustered(
     """Return the roster that earlier processes left.
 
     Args:
-        past: how subagents were accepted, ended, asked, stopped, and refused.
+        past: how subagents were accepted, ended, asked, stopped, and refused, and when
+            the lead was told what is missing.
         past_of: agent that has not ended → what was done with it.
         events_of: agent → all its events; only asked for where the log is damaged.
         highest: number of the newest subagent that anything is known of.
@@ -78,6 +80,8 @@ def _take(roster: Roster, event: Event, events_of: EventsOf) -> None:
             roster.note_refused(parse(event, BriefRefused), event.agent or LEAD)
         case BriefReused.KIND:
             roster.note_reused(parse(event, BriefReused), event.agent or LEAD)
+        case RunReopened.KIND if not event.data["question"]:
+            roster.told_at = len(roster.places)
         case ControlReceived.KIND if event.data["to"]:
             _stop(roster, parse(event, ControlReceived))
 

@@ -102,7 +102,7 @@ class Place:
         """Return where it stands, in words for its parent."""
         if self.ended is not None:
             return "ended"
-        return "at work" if self.is_begun else "waits for a place"
+        return "at work" if self.is_begun else "begins once there is a place"
 
     @property
     def problem(self) -> str:

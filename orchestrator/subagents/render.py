@@ -294,23 +294,30 @@ def delivery_text(
 
 
 def _refusals(refused: Sequence[Refused]) -> Iterator[str]:
-    yield from (_refusal(each) for each in refused[:MAX_REFUSED])
-    rest = refused[MAX_REFUSED:]
+    """Yield what is to be mended; briefs with the same to mend are told together."""
+    alike: dict[tuple[str, ...], list[Refused]] = {}
+    for each in refused:
+        alike.setdefault(tuple(each.problems), []).append(each)
+    groups = list(alike.items())
+    for problems, some in groups[:MAX_REFUSED]:
+        yield "\n".join([_refused(some), *_problems(problems)])
+    rest = [each for _, some in groups[MAX_REFUSED:] for each in some]
     if rest:
+        problems = tuple(dict.fromkeys(why for each in rest for why in each.problems))
         head = (
             f"{len(rest)} more, briefs[{rest[0].index}] to briefs[{rest[-1].index}], "
             "were refused; nothing was spent on them:"
         )
-        problems = dict.fromkeys(why for each in rest for why in each.problems)
-        yield "\n".join([head, *_problems(list(problems))])
+        yield "\n".join([head, *_problems(problems)])
 
 
-def _refusal(refused: Refused) -> str:
-    head = (
-        f"briefs[{refused.index}] “{_title(refused.title)}” was refused; nothing was "
-        "spent on it:"
-    )
-    return "\n".join([head, *_problems(refused.problems)])
+def _refused(refused: Sequence[Refused]) -> str:
+    named = [f"briefs[{each.index}] “{_title(each.title)}”" for each in refused]
+    shown = ", ".join(named[:MAX_REFUSED])
+    more = len(named) - MAX_REFUSED
+    shown += f" and {more} more" if more > 0 else ""
+    was, it = ("was", "it") if len(named) == 1 else ("were", "them")
+    return f"{shown} {was} refused; nothing was spent on {it}:"
 
 
 def _problems(problems: Sequence[str]) -> Iterator[str]:

@@ -44,7 +44,12 @@ class TurnedAway:
 
 
 class Roster:
-    """The subagents of a run, in order of acceptance, and the refused briefs."""
+    """The subagents of a run, in order of acceptance, and the refused briefs.
+
+    Attributes:
+        told_at: how many had been accepted when the lead, after its end, was told what
+            is missing, to do it; -1 if it never was.
+    """
 
     def __init__(self, *, highest: int = 0) -> None:
         """Make an empty one.
@@ -52,6 +57,7 @@ class Roster:
         Args:
             highest: number of the newest subagent that anything is known of.
         """
+        self.told_at = -1
         self._places: dict[Key, Place] = {}
         self._by_id: dict[str, Place] = {}
         # Asked for at every turn of every agent: not to be searched for among all.

@@ -13,7 +13,7 @@ from orchestrator.subagents.roster import USED_UP, Roster, TurnedAway
 
 __all__ = ["missing", "remarks", "stopped", "unread"]
 
-MAX_TITLES = 5
+MAX_TITLES = 20
 
 
 def missing(roster: Roster, parent: str, *, has_explored: bool) -> list[str]:
@@ -27,7 +27,10 @@ def missing(roster: Roster, parent: str, *, has_explored: bool) -> list[str]:
         parent: the agent.
         has_explored: it has read something by itself.
     """
-    places, refused = roster.sent_by(parent), roster.turned_away(parent)
+    places = roster.sent_by(parent)
+    refused = [
+        each for each in roster.turned_away(parent) if not _has_lapsed(each, roster)
+    ]
     lines = [*map(_line, _unmet(places)), *_unanswered(places)]
     if refused and not places and not has_explored and not roster.has_reused(parent):
         why = one_line(" ".join(refused[-1].refused.problems), MAX_REASON_CHARS)
@@ -109,13 +112,21 @@ def _unanswered(places: Sequence[Place]) -> Iterator[str]:
                 yield f"subagent {place.id} ({place.title}), {problem}"
 
 
+def _has_lapsed(turned: TurnedAway, roster: Roster) -> bool:
+    """Tell whether what was refused was told as missing, and others were sent since."""
+    told = roster.told_at
+    if turned.before > told:
+        return False
+    return any(place.number > told for place in roster.sent_by(LEAD))
+
+
 def _turned_away(
     places: Sequence[Place], refused: Sequence[TurnedAway], why: str
 ) -> Iterator[str]:
     """Yield a line about the briefs that got no answer later either, if any are."""
     titles = _without_answer(places, refused)
     if titles:
-        shown = ", ".join(titles[:MAX_TITLES])
+        shown = ", ".join(f"“{title}”" for title in titles[:MAX_TITLES])
         more = len(titles) - MAX_TITLES
         shown += f" and {more} more" if more > 0 else ""
         briefs = "1 brief" if len(titles) == 1 else f"{len(titles)} briefs"

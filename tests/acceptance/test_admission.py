@@ -56,7 +56,7 @@ async def test_what_the_budget_cannot_pay_is_refused_with_figures(
     assert f"{taken} of {len(titles)}" in told
     assert ended.result.state == "partial"
     [missing] = [m for m in ended.result.missing if "budget" in m]
-    assert "found no room in what is left of the budget: Case" in missing
+    assert "found no room in what is left of the budget: “Case" in missing
     spent = sum(
         e.data["usage"]["input_tokens"] + e.data["usage"]["output_tokens"]
         for e in ended.events("model.answered")

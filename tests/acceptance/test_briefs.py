@@ -128,13 +128,16 @@ async def test_briefs_beyond_the_number_allowed_are_refused(bench: RunBench) -> 
 
     first, second = ended.results("delegate")
     assert len(ended.events("subagent.accepted")) == 3
-    assert first.count("all 3 subagents of this run are used up") == 2
+    assert first.startswith(
+        "briefs[3] “Case 3”, briefs[4] “Case 4” were refused; nothing was spent on "
+        "them:\n- all 3 subagents of this run are used up\n"
+    )
     assert "all 3 subagents of this run are used up" in second
     assert len(ended.requests) == 3 + 3 * len(WORK)
     assert ended.result.state == "partial"
     assert ended.result.missing == [
-        "3 briefs found no subagent, all subagents of this run are used up: Case 3, "
-        "Case 4, One more"
+        "3 briefs found no subagent, all subagents of this run are used up: “Case "
+        "3”, “Case 4”, “One more”"
     ]
 
 

@@ -133,3 +133,20 @@ def test_any_fan_out_stays_within_its_room_but_for_frames(
     found = frames(made.text)
     assert len(found) == len(sizes)
     assert sum(map(estimate, found)) <= max(total, FRAME_TOKENS * len(sizes))
+
+
+def test_briefs_with_the_same_to_mend_are_told_together(artifacts: Artifacts) -> None:
+    why = "all 24 are used up"
+    refused = [
+        Refused(2, "One", [why]),
+        Refused(3, "Two", ["it is vague"]),
+        Refused(5, "Three", [why]),
+    ]
+
+    made = delivery([], refused, 1000, estimate, artifacts)
+
+    assert made.text == (
+        "briefs[2] “One”, briefs[5] “Three” were refused; nothing was spent on them:\n"
+        "- all 24 are used up\n\n"
+        "briefs[3] “Two” was refused; nothing was spent on it:\n- it is vague"
+    )

@@ -72,3 +72,16 @@ def test_a_stop_that_came_too_late_does_not_end_a_further_question() -> None:
 
     assert place.child.brake.why == ""
     assert not place.is_withdrawn
+
+
+def test_what_was_refused_before_the_lead_did_what_is_missing_has_lapsed() -> None:
+    roster = Roster()
+    accept(roster, "c1", 0, "First")
+    refuse(roster, "c1", 1, "Refused")
+    roster.told_at = 1
+    before = shortfall.missing(roster, LEAD, has_explored=True)
+
+    accept(roster, "c2", 0, "In other words")
+
+    assert len(before) == 1
+    assert shortfall.missing(roster, LEAD, has_explored=True) == []

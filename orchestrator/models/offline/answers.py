@@ -24,7 +24,8 @@ _ITEM = re.compile(r"^\[(a\d+)#(\d+)\] (UNSUPPORTED\b[^:]*: )?(.*)$")
 _CONFIDENCE = re.compile(r" \([\d.]+\)$")
 _SOURCE = re.compile(r"^  (?!> )(?P<path>\S.*?):(?P<first>\d+)(?:-(?P<last>\d+))?$")
 _TRIED = re.compile(r"^- “(.*)” – searched for ‘(.*?)’: (.*)$")
-_REFUSED = re.compile(r"^briefs\[(\d+)\] “.*” was refused\b")
+_REFUSED = re.compile(r"^briefs\[\d+\] “.* (?:was|were) refused; nothing was spent on ")
+_BRIEF = re.compile(r"(?:^|, )briefs\[(\d+)\] “")
 _QUOTED = re.compile(r"`[\w.\[\]]+` (?:says “(.+?)”: |names `(.+?)`, )")
 _UNFINISHED = re.compile(r"\bat work\b.*`wait_for`", re.DOTALL)
 _HAS_FAILED = re.compile(r"^(?:failed|limit|unvalidated|cancelled|stalled)\b")
@@ -101,19 +102,17 @@ def is_unfinished(text: str) -> bool:
 
 def refusals(text: str) -> list[Refusal]:
     """Return the briefs that a `delegate` refused, with what was wrong."""
-    found: list[Refusal] = []
-    is_open = False
+    found: dict[int, tuple[str, ...]] = {}
+    named: list[int] = []  # those that the problems below are about
     for line in text.splitlines():
-        match = _REFUSED.match(line)
-        if match:
-            found.append(Refusal(int(match.group(1)), ()))
-            is_open = True
-        elif is_open and line.startswith("- "):
-            last = found[-1]
-            found[-1] = Refusal(last.index, (*last.problems, line[2:]))
+        if _REFUSED.match(line):
+            named = [int(index) for index in _BRIEF.findall(line)]
+            found.update(dict.fromkeys(named, ()))
+        elif line.startswith("- "):
+            found.update({index: (*found[index], line[2:]) for index in named})
         else:
-            is_open = False
-    return found
+            named = []
+    return [Refusal(index, problems) for index, problems in sorted(found.items())]
 
 
 def parse_results(text: str) -> list[AgentResult]:

@@ -28,8 +28,8 @@ MAX_PER_BRIEF = 20
 MAX_ROUNDS = 3
 # How a subagent ended is said up to a colon, and why behind it.
 _FAILED = re.compile(r"^subagent (?P<agent>a\d+) \((?P<title>.+?)\) [^():]+: ")
-_NO_ROOM = re.compile(r"\bfound no subagent\b")
-_USED_UP = re.compile(r"\bused up$")
+_NO_ROOM = re.compile(r"\bfound no (?:subagent|room)\b")
+_USED_UP = re.compile(r"\bused up$|^there is no budget for it\b")
 
 Group = list[int]
 Brief = Mapping[str, Any]
@@ -58,7 +58,7 @@ class Sent:
 
     @property
     def found_no_room(self) -> bool:
-        """Return whether it was refused since all subagents were used up."""
+        """Return whether it was refused since no subagent, or no money, was left."""
         return any(_USED_UP.search(text.rstrip(".")) for text in self.refused)
 
     def asks_the_same(self, other: Sent) -> bool:
