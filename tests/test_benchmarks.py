@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 BENCHMARKS = Path(__file__).parent / "benchmarks"
-TINY = {
+TINY: dict[str, tuple[tuple[int, ...], str]] = {
+    "fan_out.py": ((12, 5, 1), "a run, all at once"),
     "log_cost.py": ((300,), "after each event"),
     "long_runs.py": ((700,), "resume: all, snapshot"),
     "snapshot_cost.py": ((700, 200_000), "snapshots"),
