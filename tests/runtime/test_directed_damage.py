@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ STEP = 3
 COSTS = {"subagent.accepted": 12, "agent.started": 6}
 """Kind of a lost record → calls that may be made again, where more."""
 SHARDS = 16
+EVERY = int(os.environ.get("EVERY", "3"))
+"""Of how many records one is damaged in the slow test; 1 takes some five minutes."""
 OFTEN = ("subagent.ended", "subagent.asked", "text.added", "control.received")
 TOO_LATE = "its findings came too late for the report"
 NOT_READ = "the evidence of this item was not found in its source"
@@ -113,9 +116,8 @@ async def test_one_damaged_record_of_directing_costs_no_more_than_itself(
 async def test_whatever_is_damaged_the_run_goes_on_and_nothing_comes_twice(
     directed: Whole, tmp_path: Path, shard: int
 ) -> None:
-    for place in range(shard, len(directed.lines) - 2, SHARDS):
-        for number in range(2):
-            way = WAYS[(place // SHARDS + 3 * number) % len(WAYS)]
-            to = tmp_path / f"{place}-{way}"
+    for place in range(shard, len(directed.lines) - 2, SHARDS)[::EVERY]:
+        way = WAYS[(place // SHARDS + shard) % len(WAYS)]
+        to = tmp_path / f"{place}-{way}"
 
-            await survives(directed, to, place, way, seed=2 * place + number)
+        await survives(directed, to, place, way, seed=2 * place + shard % 2)
