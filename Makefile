@@ -21,7 +21,7 @@ help:
 	@echo 'make test      every check that is fast enough to run often'
 	@echo 'make test-all  the slow tests as well'
 	@echo 'make kill-test kill 2 × $(MOMENTS) runs at any moment and go on with each; minutes'
-	@echo 'make bench     print what durability costs, and what long runs take; minutes'
+	@echo 'make bench     print what durability, long runs and wide fan-outs take; minutes'
 	@echo 'make format    put the code in form'
 	@echo 'make clean     remove .venv, builds and caches; runs stay'
 

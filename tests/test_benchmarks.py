@@ -9,7 +9,7 @@ import pytest
 
 BENCHMARKS = Path(__file__).parent / "benchmarks"
 TINY: dict[str, tuple[tuple[int, ...], str]] = {
-    "fan_out.py": ((12, 5, 1), "a run, all at once"),
+    "fan_out.py": ((3, 2, 1), "a run, 3 at a time"),
     "log_cost.py": ((300,), "after each event"),
     "long_runs.py": ((700,), "resume: all, snapshot"),
     "snapshot_cost.py": ((700, 200_000), "snapshots"),
@@ -32,3 +32,24 @@ def test_a_benchmark_runs_and_prints_its_table(
     shown = capsys.readouterr().out
     assert f"\n{row}" in shown
     assert "nan" not in shown
+
+
+@pytest.mark.slow
+def test_a_fan_out_drains_and_sends_as_many_requests_as_the_bare_loop() -> None:
+    script = runpy.run_path(str(BENCHMARKS / "fan_out.py"))
+
+    found = script["compared"](12, 5, 1)
+
+    assert set(found) == {
+        (way, at_once) for way in ("a run", "bare loop") for at_once in (8, 12)
+    }
+    for (way, _), taken in found.items():
+        assert taken.ended == 12
+        assert taken.arrived.of_subagents == 12 * 5
+        assert taken.arrived.of_lead == (2 if way == "a run" else 0)
+        assert taken.arrived.violations == []
+    for at_once in (8, 12):
+        of_run, of_bare = (
+            found[way, at_once].arrived.size for way in ("a run", "bare loop")
+        )
+        assert of_bare == pytest.approx(of_run, rel=0.1)

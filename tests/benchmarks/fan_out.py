@@ -1,153 +1,143 @@
-"""What a wide fan-out takes, beside a bare loop over the SDK that does the same calls.
+"""What a wide fan-out takes, beside a bare loop that sends what the subagents send.
 
-    python tests/benchmarks/fan_out.py [SUBAGENTS] [CALLS]
+    python tests/benchmarks/fan_out.py [SUBAGENTS] [CALLS] [TIMES]
 
-The endpoint is a process of its own and answers after 20 ms. The bare loop keeps no
-log, checks nothing and bounds nothing; it has no lead. Memory is what the process grew
-by at most, and it tells most where all are at work at once.
+The bare loop streams over the SDK, by the same transport, with the same system prompt
+and tools; it keeps no log, checks nothing and bounds nothing, and it has no lead.
+Memory is what the process grew by at most: all in all, and shared out over those that
+were at work at once. With few at a time it is mostly of what has ended.
 """
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
 import re
-import subprocess
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-import anthropic
 import anyio
-from explore_policy import ExplorePolicy, lay_parts
-from fake_endpoint import Answer, FakeEndpoint, stream, unstreamed
+import httpx2
+from anthropic import AsyncAnthropic, DefaultAioHttpClient
+from explore_policy import lay_parts
+from fan_out_endpoint import Arrived, Endpoint, served
 from stopwatch import Watch, print_table
 
 from orchestrator import Orchestrator, Task
 from orchestrator.clock import SystemClock
+from orchestrator.messages import text_of
 from orchestrator.models.anthropic import AnthropicModel
 from orchestrator.models.pricing import price_of
 from orchestrator.models.retry import Retrying
+from orchestrator.store.artifacts import Artifacts
+from orchestrator.store.reading import read_events
 
 SUBAGENTS, CALLS = 200, 5
 A_FEW = 8
-TIMES = 3
-LATENCY_S = 0.02
-MODEL = "claude-haiku-5-5"
+TIMES = 1
 SAMPLE_S = 0.02
-TOOLS: list[dict[str, Any]] = [
-    {
-        "name": name,
-        "description": "Looks into a file.",
-        "input_schema": {
-            "type": "object",
-            "properties": {key: {"type": "string"} for key in keys},
-        },
-    }
-    for name, keys in (
-        ("read_file", ("path",)),
-        ("grep", ("pattern", "path")),
-        ("submit_findings", ("status", "summary", "items")),
-    )
-]
+MODEL = "claude-haiku-5-5"
+RUN, BARE = "a run", "bare loop"
 
 
 @dataclass(frozen=True)
 class Taken:
     """What one way of doing it took; per call is per call of a subagent."""
 
+    ended: int
+    """Subagents that came to an end with all that was asked."""
+    arrived: Arrived
     wall_s: float
     cpu_ms: float
     grown_mb: float
 
 
-class Answers(ExplorePolicy):
-    """Answers both ways alike, as a stream where one is asked for."""
-
-    async def answer(self, asked: dict[str, Any]) -> Answer:
-        """Return the next reply of a lead or a worker, after a while."""
-        await anyio.sleep(LATENCY_S)
-        done = sum(1 for each in asked["messages"] if each["role"] == "assistant")
-        is_lead = any(tool["name"] == "delegate" for tool in asked["tools"])
-        parts = self._lead(asked, done) if is_lead else self._worker(asked, done)
-        return stream(*parts, piece=200) if asked.get("stream") else unstreamed(*parts)
-
-
-def serve(subagents: int, calls: int) -> None:
-    """Answer until the standard input ends; the address goes to the output first."""
-    with FakeEndpoint(Answers(subagents, calls).answer) as endpoint:
-        sys.stdout.write(f"{endpoint.url}\n")
-        sys.stdout.flush()
-        sys.stdin.read()
-
-
-@contextlib.contextmanager
-def served(subagents: int, calls: int) -> Iterator[str]:
-    """Keep an endpoint in a process of its own; it is gone when this is left."""
-    process = subprocess.Popen(
-        [sys.executable, __file__, "--serve", str(subagents), str(calls)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        yield process.stdout.readline().strip()
-    finally:
-        process.communicate()
-
-
 def main(subagents: int = SUBAGENTS, calls: int = CALLS, times: int = TIMES) -> None:
     """Print the table."""
-    price_of(MODEL)  # loads the table of prices
-    with tempfile.TemporaryDirectory() as name, served(subagents, calls) as url:
-        root = Path(name)
-        lay_parts(root / "work", subagents)
-        ways: dict[str, Callable[[], Awaitable[None]]] = {
-            "bare loop": partial(bare, root, url, subagents),
-            "a run, all at once": partial(run, root, url, subagents, subagents),
-            f"a run, {A_FEW} at a time": partial(run, root, url, subagents, A_FEW),
-        }
-        anyio.run(run, root, url, subagents, A_FEW)  # late imports are done
-        found: dict[str, list[Taken]] = {way: [] for way in ways}
-        for _ in range(times):
-            for way, work in ways.items():
-                found[way].append(anyio.run(measured, work, subagents * calls))
-    middle = {
-        way: Taken(
-            median(each.wall_s for each in taken),
-            median(each.cpu_ms for each in taken),
-            max(each.grown_mb for each in taken),
-        )
-        for way, taken in found.items()
-    }
-    base = middle["bare loop"]
-    print_table(
-        f"A fan-out: {subagents} subagents of {calls} calls, medians of {times}",
-        ("", "s", "ms CPU/call", "× time", "× CPU", "MB"),
-        [
+    found = compared(subagents, calls, times)
+    rows: list[tuple[str, ...]] = []
+    for (way, at_once), taken in found.items():
+        base, arrived = found[BARE, at_once], taken.arrived
+        rows.append(
             (
-                way,
+                f"{way}, {at_once} at a time",
+                f"{taken.ended}",
+                f"{arrived.of_subagents}",
+                f"{arrived.size / arrived.of_subagents / 1000:.1f}",
                 f"{taken.wall_s:.2f}",
                 f"{taken.cpu_ms:.2f}",
                 f"{taken.wall_s / base.wall_s:.2f}",
                 f"{taken.cpu_ms / base.cpu_ms:.2f}",
                 f"{taken.grown_mb:.1f}",
+                f"{taken.grown_mb / at_once:.3f}",
             )
-            for way, taken in middle.items()
-        ],
+        )
+    print_table(
+        f"A fan-out: {subagents} subagents of {calls} calls, medians of {times}",
+        (
+            *("", "ended", "calls", "kB/call", "s", "ms CPU/call"),
+            *("× time", "× CPU", "MB", "MB/live"),
+        ),
+        rows,
     )
 
 
-async def measured(work: Callable[[], Awaitable[None]], calls: int) -> Taken:
+def compared(subagents: int, calls: int, times: int) -> dict[tuple[str, int], Taken]:
+    """Return what each way took, by its name and how many were at work at once.
+
+    Raises:
+        AssertionError: not all came to an end, or a request was refused.
+    """
+    price_of(MODEL)  # loads the table of prices
+    few = min(A_FEW, subagents)
+    found: dict[tuple[str, int], list[Taken]] = {}
+    with tempfile.TemporaryDirectory() as name, served(calls) as endpoint:
+        root = Path(name)
+        lay_parts(root / "work", subagents)
+        measures(root, endpoint, few, few)  # late imports are done
+        for _ in range(times):
+            for at_once in sorted({subagents, few}):
+                for way, taken in measures(root, endpoint, subagents, at_once).items():
+                    assert taken.arrived.of_subagents == subagents * calls, taken
+                    found.setdefault((way, at_once), []).append(taken)
+    return {key: middle(taken) for key, taken in found.items()}
+
+
+def measures(
+    root: Path, endpoint: Endpoint, subagents: int, at_once: int
+) -> dict[str, Taken]:
+    """Return what a run took, and then the bare loop that sends the same."""
+    endpoint.expects(subagents)
+    work = partial(run, root, endpoint.url, subagents, at_once)
+    found = {RUN: anyio.run(measured, work, endpoint, subagents)}
+    begin = found[RUN].arrived.sample
+    work = partial(bare, root, endpoint.url, subagents, at_once, begin)
+    found[BARE] = anyio.run(measured, work, endpoint, subagents)
+    for way, taken in found.items():
+        assert taken.ended == subagents, (way, taken.ended)
+        assert not taken.arrived.violations, (way, taken.arrived.violations[:3])
+    return found
+
+
+def middle(taken: Sequence[Taken]) -> Taken:
+    """Return the medians; of memory the most, for what is free is used again."""
+    return replace(
+        taken[0],
+        wall_s=median(each.wall_s for each in taken),
+        cpu_ms=median(each.cpu_ms for each in taken),
+        grown_mb=max(each.grown_mb for each in taken),
+    )
+
+
+async def measured(
+    work: Callable[[], Awaitable[int]], endpoint: Endpoint, subagents: int
+) -> Taken:
     """Return what it takes to do it once."""
     gc.collect()
     before = most = resident_mb()
@@ -161,10 +151,12 @@ async def measured(work: Callable[[], Awaitable[None]], calls: int) -> Taken:
     async with anyio.create_task_group() as group:
         group.start_soon(watches)
         watch = Watch()
-        await work()
+        ended = await work()
         cost = watch.cost()
         group.cancel_scope.cancel()
-    return Taken(cost.wall_s, cost.cpu_s / calls * 1000, most - before)
+    arrived = endpoint.expects(subagents)
+    cpu_ms = cost.cpu_s / arrived.of_subagents * 1000
+    return Taken(ended, arrived, cost.wall_s, cpu_ms, most - before)
 
 
 def resident_mb() -> float:
@@ -173,8 +165,8 @@ def resident_mb() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-async def run(root: Path, url: str, subagents: int, at_once: int) -> None:
-    """Let a lead send them all, and take its report."""
+async def run(root: Path, url: str, subagents: int, at_once: int) -> int:
+    """Let a lead send them all, and return how many ended with all that was asked."""
     task = Task(
         objective="Make a table of the limits that the files give.",
         workspace=root / "work",
@@ -192,29 +184,54 @@ async def run(root: Path, url: str, subagents: int, at_once: int) -> None:
     finally:
         await model.aclose()
     assert result.state == "done", result
-    assert result.totals.calls >= subagents
+    return complete_in(result.folder)
 
 
-async def bare(root: Path, url: str, subagents: int) -> None:
-    """Do what the subagents do with the SDK alone."""
-    client = anthropic.AsyncAnthropic(api_key="key", base_url=url, max_retries=0)
+def complete_in(folder: Path) -> int:
+    """Return how many subagents of a run ended with all that was asked."""
+    log = read_events(folder / "events.jsonl", Artifacts(folder / "artifacts"))
+    ended = [each.data for each in log if each.kind == "subagent.ended"]
+    return sum(each["status"] == "complete" for each in ended)
+
+
+async def bare(
+    root: Path, url: str, subagents: int, at_once: int, begin: dict[str, Any]
+) -> int:
+    """Do what the subagents do with the SDK alone, and return how many ended."""
+    client = AsyncAnthropic(
+        api_key="key",
+        base_url=url,
+        max_retries=0,
+        timeout=httpx2.Timeout(None, connect=10),
+        http_client=DefaultAioHttpClient(),
+        open_telemetry=False,
+    )
+    places = anyio.CapacityLimiter(at_once)
+    ended: list[int] = []
+
+    async def explores(part: int) -> None:
+        async with places:
+            await explore(client, begin, root / "work", part)
+        ended.append(part)
+
     async with client, anyio.create_task_group() as group:
         for part in range(1, subagents + 1):
-            group.start_soon(explore, client, root / "work", part)
+            group.start_soon(explores, part)
+    return len(ended)
 
 
-async def explore(client: anthropic.AsyncAnthropic, root: Path, part: int) -> None:
-    """Ask and look until there are findings."""
-    first = {"type": "text", "text": f"# Part {part}\n\nLook."}
-    messages: list[Any] = [{"role": "user", "content": [first]}]
+async def explore(
+    client: AsyncAnthropic, begin: dict[str, Any], root: Path, part: int
+) -> None:
+    """Ask and look until there are findings; begin as a subagent did."""
+    brief = text_of(begin["messages"][0]["content"])
+    first = re.sub(r"(part ?)\d+", rf"\g<1>{part}", brief, flags=re.IGNORECASE)
+    content = [{"type": "text", "text": first}]
+    messages: list[Any] = [{"role": "user", "content": content}]
+    given = {key: begin[key] for key in ("model", "max_tokens", "system", "tools")}
     while True:
-        reply = await client.messages.create(
-            model=MODEL,
-            max_tokens=8192,
-            system="You look into files.",
-            tools=TOOLS,  # type: ignore[arg-type] # plain dicts, as anybody writes them
-            messages=messages,
-        )
+        async with client.messages.stream(**given, messages=messages) as coming:
+            reply = await coming.get_final_message()
         messages.append({"role": "assistant", "content": reply.content})
         results = []
         for block in reply.content:
@@ -239,7 +256,4 @@ def look(root: Path, given: Any) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--serve"]:
-        serve(*map(int, sys.argv[2:]))
-    else:
-        main(*map(int, sys.argv[1:]))
+    main(*map(int, sys.argv[1:]))
