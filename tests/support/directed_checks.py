@@ -164,6 +164,7 @@ def _faults_of_the_cancelled(events: Sequence[Event]) -> Iterator[str]:
             live.add(data["id"])
         elif event.kind == "subagent.asked":
             live.add(who)
+            over.discard(who)  # a stop that came too late is none of this
         elif event.kind == "control.received" and data["to"]:
             over.add(data["to"])
         elif event.kind == "agent.ended":
