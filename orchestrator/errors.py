@@ -88,6 +88,7 @@ class ModelError(OrchestratorError):
         retry_after_s: seconds the service asked to wait, or None.
         detail: a short code: an error type, a status, a refusal category.
         begun: the service may have begun to answer, so that the try may be billed.
+        is_down: nobody had a usable answer for as long as an outage may last.
     """
 
     def __init__(
@@ -97,11 +98,12 @@ class ModelError(OrchestratorError):
         retry_after_s: float | None = None,
         detail: str = "",
         begun: bool = False,
+        is_down: bool = False,
     ) -> None:
-        super().__init__(kind, message, retry_after_s, detail, begun)
+        super().__init__(kind, message, retry_after_s, detail, begun, is_down)
         self.kind, self.message = kind, message
         self.retry_after_s, self.detail = retry_after_s, detail
-        self.begun = begun
+        self.begun, self.is_down = begun, is_down
 
     @property
     def is_retryable(self) -> bool:

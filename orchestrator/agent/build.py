@@ -10,6 +10,8 @@ from orchestrator.agent.budget import Budget
 from orchestrator.agent.caller import Caller
 from orchestrator.agent.head_start import HeadStart
 from orchestrator.agent.loop import NO_HOOKS, Agent, Hooks, Words
+from orchestrator.agent.reserving import Reserving
+from orchestrator.agent.route import Route
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
 from orchestrator.clock import Clock
@@ -105,10 +107,8 @@ def build_agent(
     state.edits.clear()
     caller = Caller(
         spec=spec,
-        model=services.open_model(spec.model),
-        price=services.price_of(spec.model),
-        budget=own,
-        head=head_of(services, spec),
+        route=route_of(services, spec),
+        reserving=Reserving(spec.id, own),
         log=services.log,
         head_start=services.head_start,
     )
@@ -138,6 +138,16 @@ def build_agent(
         log=services.log,
         clock=services.clock,
         hooks=hooks,
+    )
+
+
+def route_of(services: Services, spec: AgentSpec) -> Route:
+    """Return where the requests of the agent that `spec` describes go."""
+    return Route(
+        name=spec.model,
+        model=services.open_model(spec.model),
+        price=services.price_of(spec.model),
+        head=head_of(services, spec),
     )
 
 

@@ -7,10 +7,12 @@ from dataclasses import asdict, dataclass, field
 from orchestrator.agent.budget import NOTHING, Amount, Budget, Reservation
 from orchestrator.agent.head_start import FOLLOWS, Ahead, HeadStart, cacheable_tokens
 from orchestrator.agent.pulse import Pulse
+from orchestrator.agent.reserving import Reserving
+from orchestrator.agent.route import Route
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
-from orchestrator.context.view import Head, View, make_view
-from orchestrator.errors import LimitReached, ModelError
+from orchestrator.context.view import View, make_view
+from orchestrator.errors import ModelError
 from orchestrator.events import (
     ModelAnswered,
     ModelFailed,
@@ -18,14 +20,10 @@ from orchestrator.events import (
     ModelRetried,
 )
 from orchestrator.ids import sha256
-from orchestrator.models.base import Model, ModelRequest, Reply, Retry, caches_prompts
-from orchestrator.models.pricing import Price
+from orchestrator.models.base import ModelRequest, Reply, Retry, caches_prompts
 from orchestrator.store.eventlog import EventLog
 
-__all__ = ["LAST_OUTPUT_TOKENS", "Caller"]
-
-LAST_OUTPUT_TOKENS = 4096
-MIN_OUTPUT_TOKENS = 1024
+__all__ = ["Caller"]
 
 
 @dataclass(slots=True)
@@ -33,17 +31,21 @@ class Caller:
     """Makes the model calls of one agent.
 
     Attributes:
-        price: of the model, or None where it is unknown: then only tokens count.
+        route: where they go.
+        reserving: sets their price aside.
         head_start: lets the first of alike requests of a run go ahead.
     """
 
     spec: AgentSpec
-    model: Model
-    price: Price | None
-    budget: Budget
-    head: Head
+    route: Route
+    reserving: Reserving
     log: EventLog
     head_start: HeadStart = field(default_factory=HeadStart)
+
+    @property
+    def budget(self) -> Budget:
+        """Return what the calls are paid from."""
+        return self.reserving.budget
 
     async def ask(
         self, state: AgentState, *, last: bool = False, pulse: Pulse | None = None
@@ -72,22 +74,24 @@ class Caller:
         if last or not is_first or not self._is_cached:
             return FOLLOWS
         with pulse.waiting_for_others():
-            turn = await self.head_start.wait(self.head.data)
+            turn = await self.head_start.wait(self.route.head.data)
         pulse.on_first = turn.begun
         return turn
 
     @property
     def _is_cached(self) -> bool:
         """Return whether the service keeps the head of these requests for others."""
-        is_long = self.head.tokens >= cacheable_tokens(self.spec.model)
-        return is_long and caches_prompts(self.model)
+        is_long = self.route.head.tokens >= cacheable_tokens(self.route.name)
+        return is_long and caches_prompts(self.route.model)
 
     async def _ask(self, state: AgentState, pulse: Pulse, *, last: bool) -> Reply:
-        reserved, output = await self._reserve(state, pulse, last=last)
+        reserved, output = await self.reserving.reserve(
+            state, self.route, pulse, last=last
+        )
         used = NOTHING
         try:
             view = make_view(
-                self.head,
+                self.route.head,
                 state.transcript,
                 max_output_tokens=output,
                 previous_end=state.previous_end,
@@ -95,7 +99,7 @@ class Caller:
             state.turns += 1
             self._intend(state, view, output, reserved)
             await self.log.sync()
-            self.head_start.sent(self.head.data)
+            self.head_start.sent(self.route.head.data)
             used = reserved.amount  # unknown usage is booked as reserved
             state.previous_end = len(state.transcript) - 1
             reply = await self._complete(state, view, output, reserved, pulse)
@@ -134,8 +138,7 @@ class Caller:
 
     def hold(self, state: AgentState, *, expected_tokens: int) -> None:
         """Keep back what a last call costs once `expected_tokens` have come in."""
-        context = state.transcript.tokens + expected_tokens
-        self.budget.hold(self.spec.id, self._bound(context, LAST_OUTPUT_TOKENS))
+        self.reserving.hold(state, self.route, expected_tokens=expected_tokens)
 
     def _intend(
         self, state: AgentState, view: View, output: int, reserved: Reservation
@@ -147,7 +150,7 @@ class Caller:
                 bytes=len(view.body),
                 max_output_tokens=output,
                 estimated_tokens=state.transcript.tokens,
-                reserved_usd=reserved.amount.usd if self.price else None,
+                reserved_usd=reserved.amount.usd if self.route.price else None,
                 composition=dict(state.composition),
             ),
             agent=self.spec.id,
@@ -162,7 +165,7 @@ class Caller:
         pulse: Pulse,
     ) -> Reply:
         request = ModelRequest(
-            model=self.spec.model,
+            model=self.route.name,
             system=self.spec.system,
             tools=self.spec.tools,
             messages=view.messages,
@@ -182,7 +185,7 @@ class Caller:
                 self.budget.repeat(reserved)
 
         try:
-            return await self.model.complete(request, on_retry=on_retry)
+            return await self.route.model.complete(request, on_retry=on_retry)
         except ModelError as error:
             self.log.append(
                 ModelFailed(
@@ -192,45 +195,5 @@ class Caller:
             )
             raise
 
-    async def _reserve(
-        self, state: AgentState, pulse: Pulse, *, last: bool
-    ) -> tuple[Reservation, int]:
-        """Set the price of a call aside; less output if the whole does not fit.
-
-        Where even that does not fit now, but may once the calls of others are
-        settled, it waits for them.
-        """
-        context, owner = state.transcript.tokens, self.spec.id
-        most = state.max_output_tokens
-        outputs = _halves(min(most, LAST_OUTPUT_TOKENS) if last else most)
-        while True:
-            for output in outputs:
-                amount = self._bound(context, output)
-                keep = NOTHING if last else self._last_bound(context, output)
-                try:
-                    return self.budget.reserve(owner, amount, keep=keep), output
-                except LimitReached as error:
-                    reached = error
-            if not self.budget.may_fit_later(owner, amount + keep):
-                raise reached
-            with pulse.waiting_for_others():
-                await self.budget.changed()
-
-    def _last_bound(self, context: int, output: int) -> Amount:
-        """Return the most that a last call can use after a call with `output`."""
-        return self._bound(context + output, min(output, LAST_OUTPUT_TOKENS))
-
-    def _bound(self, context_tokens: int, output: int) -> Amount:
-        usd = self.price.upper_bound(context_tokens, output) if self.price else 0.0
-        return Amount(usd, context_tokens + output)
-
     def _usd(self, reply: Reply) -> float | None:
-        return round(self.price.usd(reply.usage), 8) if self.price else None
-
-
-def _halves(output: int) -> list[int]:
-    """Return `output` and what to try after it, down to the least that is of use."""
-    outputs = [output]
-    while outputs[-1] > MIN_OUTPUT_TOKENS:
-        outputs.append(max(outputs[-1] // 2, MIN_OUTPUT_TOKENS))
-    return outputs
+        return round(self.route.price.usd(reply.usage), 8) if self.route.price else None

@@ -10,7 +10,7 @@ from typing import Any
 import anyio.to_thread
 
 from orchestrator.agent.budget import NOTHING, Amount
-from orchestrator.agent.caller import LAST_OUTPUT_TOKENS
+from orchestrator.agent.reserving import LAST_OUTPUT_TOKENS
 from orchestrator.brief import Brief, Scope, lint
 from orchestrator.events import BriefRefused, BriefReused, SubagentAccepted
 from orchestrator.findings import Findings
