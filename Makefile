@@ -9,7 +9,7 @@ PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python;
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& { echo $$python; break; }; done)
 JOBS ?= 2
-# Moments that `make kill-test` kills runs at, and as many with effects.
+# Moments that `make kill-test` kills runs at, as many with effects, and fewer that direct.
 MOMENTS ?= 200
 
 .PHONY: help demo test test-all kill-test bench setup format lint types unit package slow \
@@ -20,7 +20,7 @@ help:
 	@echo 'make demo      run the example with the offline model: no key, no cost'
 	@echo 'make test      every check that is fast enough to run often'
 	@echo 'make test-all  the slow tests as well'
-	@echo 'make kill-test kill 2 × $(MOMENTS) runs at any moment and go on with each; minutes'
+	@echo 'make kill-test kill runs at over 2 × $(MOMENTS) moments and go on with each; minutes'
 	@echo 'make bench     print what durability, long runs and wide fan-outs take; minutes'
 	@echo 'make format    put the code in form'
 	@echo 'make clean     remove .venv, builds and caches; runs stay'
@@ -93,7 +93,7 @@ slow: $(VENV)/.dev
 		--ignore tests/packaging/test_wheel.py
 
 kill-test: $(VENV)/.dev
-	@echo '== runs that are killed at $(MOMENTS) moments, and $(MOMENTS) with effects'
+	@echo '== runs that are killed at $(MOMENTS) moments, as many with effects, and some that direct'
 	KILL_MOMENTS=$(MOMENTS) $(BIN)/python -m pytest -q -n $(JOBS) -m kill -rP
 
 bench: $(VENV)/.dev

@@ -1,6 +1,7 @@
 """Killed anywhere, a run goes on: nothing is lost, and nothing is paid for twice.
 
-`KILL_MOMENTS` says how many moments there are, in all; `make kill-test` takes 200.
+`KILL_MOMENTS` says how many moments there are, in all; `make kill-test` takes 200. Runs
+that direct take longer, and are killed at fewer.
 """
 
 from __future__ import annotations
@@ -13,20 +14,22 @@ from collections.abc import Iterator
 
 import pytest
 from kill_bench import KillBench, Struck, Whole, kill_bench, records_of
-from kill_checks import faults, faults_of_effects, in_flight
+from kill_checks import faults, faults_of_directing, faults_of_effects, in_flight
+from kill_directing import directing_bench
 from kill_policy import KillPolicy, Slow
 
 from orchestrator.ids import sha256
 
 MOMENTS = int(os.environ.get("KILL_MOMENTS", "20"))
+DIRECTED = max(MOMENTS * 2 // 5, 1)
 SHARDS = 4
 """Parts that the moments are dealt out to, for several processes."""
 
 pytestmark = pytest.mark.kill
 
 
-def seeds(shard: int) -> range:
-    return range(shard, MOMENTS, SHARDS)
+def seeds(shard: int, moments: int = MOMENTS) -> range:
+    return range(shard, moments, SHARDS)
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +53,17 @@ def entering(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KillBench]:
 @pytest.fixture(scope="module")
 def whole_entering(entering: KillBench) -> Whole:
     return entering.whole()
+
+
+@pytest.fixture(scope="module")
+def directing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KillBench]:
+    with directing_bench(tmp_path_factory.mktemp("directing")) as bench:
+        yield bench
+
+
+@pytest.fixture(scope="module")
+def whole_directing(directing: KillBench) -> Whole:
+    return directing.whole()
 
 
 class Tally(Counter[str]):
@@ -105,5 +119,19 @@ def test_an_effect_is_never_made_twice_unless_the_model_was_told(
         found = faults(struck, whole_entering, entering.endpoint)
         found += faults_of_effects(struck, policy)
         found += [f"refused: {each}" for each in policy.violations]
+        tally.conclude(struck, found)
+    tally.tell()
+
+
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_killed_at_any_moment_each_result_arrives_once_and_is_paid_once(
+    directing: KillBench, whole_directing: Whole, shard: int
+) -> None:
+    tally = Tally()
+    for seed in seeds(shard, DIRECTED):
+        struck = directing.strike(2000 + seed, whole_directing.seconds)
+
+        found = faults_of_directing(struck, directing.endpoint)
+        found += [f"refused: {each}" for each in directing.policy.violations]
         tally.conclude(struck, found)
     tally.tell()

@@ -57,7 +57,9 @@ class Case:
         ended = await go_on(run, policy)
 
         assert policy.refused == []
-        assert ended.result.state == "done" or self.explains(ended), ended.result
+        assert ended.result.state == "done" or self.explains(ended), (
+            ended.result.missing
+        )
         check(run)
         check_readers(run, ended)
         newest: dict[str, list[Message]] = {

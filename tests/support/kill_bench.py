@@ -298,9 +298,16 @@ class KillBench:
 
 @contextmanager
 def kill_bench(
-    folder: Path, slow: Slow, *, has_effects: bool = False
+    folder: Path, slow: Slow, *, has_effects: bool = False, **fields: Any
 ) -> Iterator[KillBench]:
-    """Lay the workspace out and start the endpoint and the process that forks."""
+    """Lay the workspace out and start the endpoint and the process that forks.
+
+    Args:
+        folder: gets all of it.
+        slow: how the endpoint answers.
+        has_effects: runs have the tool `enter`.
+        fields: of the task, beside those that all of them have.
+    """
     root = folder / "work"
     lay_parts(root, slow.policy.parts)
     task = {
@@ -309,6 +316,7 @@ def kill_bench(
         "workspace": str(root),
         "model": "claude-haiku-5-5",
         "context": [],
+        **fields,
     }
     (folder / "task.yaml").write_bytes(orjson.dumps(task))
     with Zygote(folder) as zygote, FakeEndpoint(slow) as endpoint:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import orjson
+from directed_bench import events_of
+from directed_checks import faults_of_run
 from fake_endpoint import FakeEndpoint
 from kill_bench import Left, Scar, Struck, Whole, records_of, whole_records
 from kill_policy import UNKNOWN, KillPolicy
@@ -14,7 +16,13 @@ from kill_policy import UNKNOWN, KillPolicy
 from orchestrator.ids import sha256
 from orchestrator.messages import text_of
 
-__all__ = ["faults", "faults_of_effects", "in_flight", "is_done"]
+__all__ = [
+    "faults",
+    "faults_of_directing",
+    "faults_of_effects",
+    "in_flight",
+    "is_done",
+]
 
 Record = dict[str, Any]
 
@@ -38,6 +46,28 @@ def faults(struck: Struck, whole: Whole, endpoint: FakeEndpoint) -> list[str]:
     found = [f"refused: {each}" for each in endpoint.violations]
     found += _faults_of_the_end(left, whole, was_done=is_done(struck))
     found += _faults_of_the_log(left)
+    for scar in struck.scars:
+        found += _faults_since(scar, left)
+    return found
+
+
+def faults_of_directing(struck: Struck, endpoint: FakeEndpoint) -> list[str]:
+    """All that is wrong with a run whose lead directs, in words.
+
+    Who ends when is not the same twice, so that no two of them are alike.
+    """
+    left = struck.left
+    if "error" in left.said and not is_done(struck):
+        return list(_faults_of_nothing(left))
+    found = [f"refused: {each}" for each in endpoint.violations]
+    assert left.folder is not None
+    found += faults_of_run(events_of(left.folder))
+    seqs = [each["seq"] for each in records_of(left.log)]
+    if seqs != list(range(1, len(seqs) + 1)):
+        found.append(f"gaps in seq: {seqs}")
+    last = records_of(left.log)[-1]
+    if last["kind"] != "run.ended" or last["data"]["state"] != "done":
+        found.append(f"the log ends with {last}")
     for scar in struck.scars:
         found += _faults_since(scar, left)
     return found
@@ -95,6 +125,11 @@ def _faults_since(scar: Scar, left: Left) -> Iterator[str]:
     for kind in ("tool.started", "tool.ended"):
         for key in set(_calls(later, kind)) & ended:
             yield f"{kind} of {key}, whose outcome was on disk"
+    cancelled = {
+        each["agent"]
+        for each in records_of(left.log)
+        if each["data"].get("outcome") == "cancelled"
+    }
     for agent, asked in flying.items():
         first = next(
             (
@@ -104,6 +139,8 @@ def _faults_since(scar: Scar, left: Left) -> Iterator[str]:
             ),
             "none",
         )
+        if agent in cancelled and first in ("none", asked):
+            continue  # it may be cancelled before its request leaves
         if first != asked or asked not in after:
             yield f"the first request of {agent} is {first}, {asked} was in flight"
 
