@@ -89,6 +89,8 @@ class ModelError(OrchestratorError):
         detail: a short code: an error type, a status, a refusal category.
         begun: the service may have begun to answer, so that the try may be billed.
         is_down: nobody had a usable answer for as long as an outage may last.
+        half: digest of what had arrived of an answer that broke, or "": where it is
+            the same again and again, another try brings no more.
     """
 
     def __init__(
@@ -99,11 +101,12 @@ class ModelError(OrchestratorError):
         detail: str = "",
         begun: bool = False,
         is_down: bool = False,
+        half: str = "",
     ) -> None:
-        super().__init__(kind, message, retry_after_s, detail, begun, is_down)
+        super().__init__(kind, message, retry_after_s, detail, begun, is_down, half)
         self.kind, self.message = kind, message
         self.retry_after_s, self.detail = retry_after_s, detail
-        self.begun, self.is_down = begun, is_down
+        self.begun, self.is_down, self.half = begun, is_down, half
 
     @property
     def is_retryable(self) -> bool:
