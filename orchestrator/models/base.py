@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from orchestrator.messages import Block, Message
@@ -16,12 +17,17 @@ __all__ = [
     "Retry",
     "Usage",
     "caches_prompts",
+    "unheard",
     "unwatched",
 ]
 
 
 def unwatched() -> None:
     """Take no note of progress: what a request does that nobody watches."""
+
+
+def unheard(_headers: Mapping[str, str]) -> None:
+    """Take no note of headers: what a request does that nobody watches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +95,26 @@ class ModelRequest:
     """To be called, in the event loop, whenever something of the answer arrives; cheap,
     and never raises. A subagent whose model does not call it for `limits.stall_s` is
     ended; one whose model never calls it has that long for each whole answer."""
+    outage_s: float = 300.0
+    """Longest time to go on trying while nobody gets an answer, in seconds."""
+    uncached_tokens: int = 0
+    """Estimated input that no cache holds: what limits of input tokens count."""
+    on_headers: Callable[[Mapping[str, str]], None] = field(
+        default=unheard, compare=False, repr=False
+    )
+    """Told of the headers of the response when it begins, whatever its status; cheap,
+    and never raises."""
+    while_waiting: Callable[[], AbstractContextManager[None]] = field(
+        default=nullcontext, compare=False, repr=False
+    )
+    """Entered around waits that are not this request's own: for its turn, for a limit
+    to let it through, for another try."""
+
+    def without_watchers(self) -> ModelRequest:
+        """Return what is sent, without those who watch it."""
+        return replace(
+            self, on_progress=unwatched, on_headers=unheard, while_waiting=nullcontext
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +135,8 @@ class Reply:
     stop_details: dict[str, Any] | None = None
     seconds: float = 0.0
     first_token_s: float | None = None
+    queued_s: float = 0.0
+    """Seconds that its tries waited for limits that all requests of the model share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +171,8 @@ class Model(Protocol):
             request: what to send. A model that gets its answer in pieces calls
                 `request.on_progress` for each that says something (a sign of life
                 that says nothing does not count); one that takes long and never
-                does may be taken for stalled.
+                does may be taken for stalled. One that gets headers shows them to
+                `request.on_headers`, those of errors too.
             on_retry: told of each failed try before the wait for the next; what it
                 raises ends the call.
 

@@ -14,7 +14,7 @@ import orjson
 
 from orchestrator.errors import ModelError
 from orchestrator.messages import Block, Message
-from orchestrator.models.base import ModelRequest, OnRetry, Reply, Usage, unwatched
+from orchestrator.models.base import ModelRequest, OnRetry, Reply, Usage
 from orchestrator.models.shape import shape_problem
 from orchestrator.testing.steps import (
     BROKEN,
@@ -62,7 +62,7 @@ class ScriptedModel:
         """
         self._check(request)
         # Whoever watches the call is no part of what was sent.
-        self.requests.append(copy.deepcopy(replace(request, on_progress=unwatched)))
+        self.requests.append(copy.deepcopy(request.without_watchers()))
         place = len(self.requests) - 1
         try:
             await anyio.lowlevel.checkpoint()
