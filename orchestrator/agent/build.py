@@ -9,7 +9,8 @@ from typing import Any
 from orchestrator.agent.budget import Budget
 from orchestrator.agent.caller import Caller
 from orchestrator.agent.head_start import HeadStart
-from orchestrator.agent.loop import NO_HOOKS, Agent, Hooks, Words
+from orchestrator.agent.hooks import NO_HOOKS, Hooks, Words
+from orchestrator.agent.loop import Agent
 from orchestrator.agent.reserving import Reserving
 from orchestrator.agent.route import Route
 from orchestrator.agent.spec import AgentSpec

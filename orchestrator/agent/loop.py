@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 
 from orchestrator.agent.barring import barred_calls
 from orchestrator.agent.caller import Caller
+from orchestrator.agent.hooks import NO_HOOKS, Hooks, Words
 from orchestrator.agent.pulse import Pulse
 from orchestrator.agent.spec import AgentSpec, Outcome
 from orchestrator.agent.state import AgentState
 from orchestrator.agent.stops import MAX_HAND_INS, Say, Verdict, judge, usable
-from orchestrator.agent.team import NO_TEAM, Team
 from orchestrator.clock import Clock
 from orchestrator.errors import LimitReached, ModelError
 from orchestrator.events import AgentEnded, LimitReachedEvent, TextAdded
@@ -31,39 +31,13 @@ from orchestrator.tools.base import ToolContext
 from orchestrator.tools.calls import Answered, Barred, CallResult, CallSpec, Prior
 from orchestrator.tools.executor import Executor
 
-__all__ = ["NO_HOOKS", "Agent", "Hooks", "Words", "output_ceiling"]
+__all__ = ["Agent", "output_ceiling"]
 
 ONLY_HAND_IN = "Not run: a limit is reached. Only `{tool}` is answered now."
 LAST_CALL_S = 120.0
 LAST_CALL_SHARE = 0.2
 """Most of an agent's time that is kept for its last call."""
 MAX_OUTPUT_TOKENS = 64_000
-
-
-class Words(Protocol):
-    """The program's own words to a model; the prompts folder behind a function."""
-
-    def __call__(self, name: str, **values: str) -> str:
-        """Return the prompt `name`, filled."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Hooks:
-    """What the role of an agent adds to its loop.
-
-    Attributes:
-        after_turn: texts to add after the results of a step (reminders).
-        on_last_call: called before the last call: what it hands in is taken as it is.
-        team: its subagents.
-    """
-
-    after_turn: Callable[[list[CallResult]], list[str]] = lambda _results: []
-    on_last_call: Callable[[], None] = lambda: None
-    team: Team = NO_TEAM
-
-
-NO_HOOKS = Hooks()
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonschema
 
-from orchestrator.agent.loop import Words
+from orchestrator.agent.hooks import Words
 from orchestrator.agent.rebuild import NOT_BEGUN, AgentPast
 from orchestrator.events import ReportSubmitted
 from orchestrator.ids import LEAD

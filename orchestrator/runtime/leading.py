@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from orchestrator.agent.build import build_agent
-from orchestrator.agent.loop import Agent, Hooks
+from orchestrator.agent.hooks import Hooks
+from orchestrator.agent.loop import Agent
 from orchestrator.agent.notes import NotesWriter
 from orchestrator.agent.rebuild import AgentPast, rebuild_headless
 from orchestrator.agent.spec import Outcome

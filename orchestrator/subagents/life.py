@@ -10,7 +10,8 @@ from typing import Any, Protocol
 import anyio
 
 from orchestrator.agent.build import build_agent
-from orchestrator.agent.loop import Agent, Hooks
+from orchestrator.agent.hooks import Hooks
+from orchestrator.agent.loop import Agent
 from orchestrator.agent.notes import NotesWriter
 from orchestrator.agent.rebuild import Rebuilt, rebuild_headless
 from orchestrator.agent.spec import AgentSpec, Outcome

@@ -11,7 +11,7 @@ import pytest
 from agent_bench import DONE, PRICE, AgentBench, Echo, Write, last_user, results_in, use
 
 from orchestrator.agent.barring import CUT
-from orchestrator.agent.loop import Hooks
+from orchestrator.agent.hooks import Hooks
 from orchestrator.errors import LimitReached, StoreError, ToolError
 from orchestrator.messages import text_of
 from orchestrator.models.base import ModelRequest, Reply, Usage

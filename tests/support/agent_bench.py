@@ -12,7 +12,8 @@ from pydantic import BaseModel
 
 from orchestrator.agent.budget import Budget
 from orchestrator.agent.build import Services, build_agent
-from orchestrator.agent.loop import NO_HOOKS, Agent, Hooks
+from orchestrator.agent.hooks import NO_HOOKS, Hooks
+from orchestrator.agent.loop import Agent
 from orchestrator.agent.rebuild import AgentRecords, Rebuilt, rebuild
 from orchestrator.agent.replay import Remake, no_remake
 from orchestrator.agent.spec import AgentSpec, Outcome
