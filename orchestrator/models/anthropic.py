@@ -6,17 +6,14 @@ into objects is not used. Importing it takes over a second: import this module l
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
-from contextlib import aclosing
-from dataclasses import replace
+from contextlib import aclosing, suppress
 from datetime import datetime
 from typing import Any, Final
 
 import aiohttp
 import anyio
 import httpx2
-import orjson
 from anthropic import (
     AnthropicError,
     APIConnectionError,
@@ -30,23 +27,28 @@ from anthropic import (
 
 from orchestrator.clock import Clock, SystemClock
 from orchestrator.errors import ModelError
-from orchestrator.models.base import ModelRequest, OnRetry, Reply, Usage
-from orchestrator.models.classify import Failure, bounded, classify, retry_after
-from orchestrator.models.sse import EventSplitter
-from orchestrator.models.stream import Accumulator, whole_reply
+from orchestrator.models.base import ModelRequest, OnRetry, Reply
+from orchestrator.models.classify import bounded, classify, retry_after
+from orchestrator.models.reading import Reading
+from orchestrator.models.told import failure
 
 __all__ = ["AnthropicModel"]
 
 CONNECT_S = 10.0
-CLOSE_S = 2.0
-"""How long an endpoint may keep the connection after the end of a reply."""
-BYTES_PER_TOKEN = 3
-"""Cautious, for endpoints that do not count."""
+ERROR_BODY_S = 5.0
+"""How long an endpoint may take to say what is wrong, once its status has come."""
+MAX_ERROR_BYTES = 65_536
 
 _NO_KEY: Final = (
     "no credentials found: set ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN), or use "
     "`model: offline`"
 )
+
+_REDIRECTED: Final = (
+    "the endpoint sends requests on to {}; they are not sent there: if that is the "
+    "right address, set ANTHROPIC_BASE_URL to it, without `/v1/messages`"
+)
+_OF_BODY: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 # What may come out of the SDK and the transports below it, besides bugs.
 _FAILURES: Final = (
@@ -122,34 +124,38 @@ class AnthropicModel:
         Raises:
             ModelError: no usable reply; whatever came of it is dropped.
         """
-        reading = _Reading(request)
+        reading = Reading(request)
         try:
-            return await self._read(request.body, reading)
+            return await self._read(request, reading)
         except ModelError as error:
-            error.begun = reading.may_be_billed
+            reading.note(error)
             raise
 
-    async def _read(self, body: bytes, reading: _Reading) -> Reply:
+    async def _read(self, request: ModelRequest, reading: Reading) -> Reply:
         with reading.scope:
             try:
-                await self._receive(body, reading)
+                await self._receive(request, reading)
             except _FAILURES as error:
+                if isinstance(error, APIStatusError):
+                    request.on_headers(error.response.headers)
                 if not reading.is_complete:
                     raise _classify(error, self._clock.now()) from error
         if reading.scope.cancelled_caught and not reading.is_complete:
             raise reading.timeout()
         return reading.reply()
 
-    async def _receive(self, body: bytes, reading: _Reading) -> None:
+    async def _receive(self, request: ModelRequest, reading: Reading) -> None:
         stream = await self._client.post(
             self._path,
-            content=body,
-            options={"headers": self._headers},
+            content=request.body,
+            # The key and the conversation go to nobody but whom the user named.
+            options={"headers": self._headers, "follow_redirects": False},
             cast_to=object,
             stream=True,
             stream_cls=AsyncStream[object],
         )
         response = stream.response
+        request.on_headers(response.headers)
         try:
             # The SDK's own iterator makes an object of every event; bytes are enough.
             async with aclosing(response.aiter_bytes()) as chunks:
@@ -167,7 +173,24 @@ class AnthropicModel:
 
 
 class _LeanHttp(DefaultAioHttpClient):
-    """The SDK's aiohttp client, without a second round of merging headers."""
+    """The SDK's aiohttp client, with less work for each request and bounded errors.
+
+    Headers are not merged a second time. Of the body of an error only so much is read
+    as an error can need; the SDK would read all of it, for as long as it takes.
+    """
+
+    error_body_s = ERROR_BODY_S
+
+    async def send(
+        self,
+        request: httpx2.Request,
+        **given: Any,  # noqa: ANN401 - as the class above
+    ) -> httpx2.Response:
+        """Return the response; that of an error is whole, its body cut if need be."""
+        response = await super().send(request, **given)
+        if response.is_success:
+            return response
+        return await _cut_short(response, self.error_body_s)
 
     def build_request(
         self,
@@ -190,84 +213,27 @@ class _LeanHttp(DefaultAioHttpClient):
         )
 
 
-class _Reading:
-    """One try: what has arrived, and how long it may take."""
-
-    def __init__(self, request: ModelRequest) -> None:
-        self._request = request
-        self._began = time.perf_counter()
-        self._until = anyio.current_time() + request.call_s
-        self.scope = anyio.CancelScope()
-        self._first_token_s: float | None = None
-        self._splitter = EventSplitter()
-        self._accumulator = Accumulator()
-        self._heard()
-
-    @property
-    def is_complete(self) -> bool:
-        return self._accumulator.is_complete
-
-    @property
-    def may_be_billed(self) -> bool:
-        return self._accumulator.has_anything or self.scope.cancelled_caught
-
-    def feed(self, chunk: bytes) -> None:
-        self._take(self._splitter.feed(chunk))
-
-    def end(self) -> None:
-        self._take(self._splitter.end())
-
-    def _take(self, events: list[dict[str, Any]]) -> None:
-        says_anything = False
-        for event in events:
-            if event["type"] != "ping":
-                self._accumulator.feed(event)
-                says_anything = True
-        if not says_anything:
-            return
-        if self._first_token_s is None and self._accumulator.has_begun:
-            self._first_token_s = time.perf_counter() - self._began
-        self._heard()
-        self._request.on_progress()
-
-    def _heard(self) -> None:
-        wait_s = self._request.silence_s
-        if self.is_complete:
-            wait_s = min(wait_s, CLOSE_S)
-        self.scope.deadline = min(self._until, anyio.current_time() + wait_s)
-
-    def timeout(self) -> ModelError:
-        if anyio.current_time() >= self._until:
-            told = f"no whole reply within {self._request.call_s:g} s"
-            return ModelError("transient", told, detail="call_s")
-        told = f"the endpoint was silent for {self._request.silence_s:g} s"
-        return ModelError("transient", told, detail="silence_s")
-
-    def reply(self) -> Reply:
-        head = self._splitter.head
-        reply = whole_reply(head) if head.strip() else self._streamed()
-        usage = reply.usage
-        if not usage.known:
-            usage = self._estimated(reply)
-        return replace(
-            reply,
-            usage=usage,
-            seconds=time.perf_counter() - self._began,
-            first_token_s=self._first_token_s,
-        )
-
-    def _streamed(self) -> Reply:
-        if not self._accumulator.has_anything:
-            return whole_reply(b"")
-        return self._accumulator.reply()
-
-    def _estimated(self, reply: Reply) -> Usage:
-        output = len(orjson.dumps(reply.content)) // BYTES_PER_TOKEN + 1
-        return Usage(
-            input_tokens=len(self._request.body) // BYTES_PER_TOKEN + 1,
-            output_tokens=reply.usage.output_tokens or output,
-            known=False,
-        )
+async def _cut_short(response: httpx2.Response, wait_s: float) -> httpx2.Response:
+    """Return an error response with what came of its body, and close its connection."""
+    said = bytearray()
+    try:
+        # Whatever befalls the body, the status has come.
+        with suppress(*_FAILURES), anyio.move_on_after(wait_s):
+            async with aclosing(response.aiter_bytes()) as chunks:
+                async for chunk in chunks:
+                    said += chunk[: MAX_ERROR_BYTES - len(said)]
+                    if len(said) == MAX_ERROR_BYTES:
+                        break
+    finally:
+        with anyio.CancelScope(shield=True):
+            await response.aclose()
+    kept = [pair for pair in response.headers.multi_items() if pair[0] not in _OF_BODY]
+    return httpx2.Response(
+        response.status_code,
+        headers=kept,
+        content=bytes(said),
+        request=response.request,
+    )
 
 
 def _classify(error: BaseException, now: datetime) -> ModelError:
@@ -278,15 +244,7 @@ def _classify(error: BaseException, now: datetime) -> ModelError:
         now: time of day, for a date in `retry-after`.
     """
     if isinstance(error, APIStatusError):
-        return classify(
-            Failure(
-                error.status_code,
-                type=str(error.type or ""),
-                code=error.error_code or "",
-                message=str(error.api_message or error.message),
-                retry_after_s=retry_after(error.response.headers, now),
-            )
-        )
+        return _of_status(error, now)
     if isinstance(error, APIConnectionError) and error.__cause__ is not None:
         return _of_transport(error.__cause__, str(error.request.url))
     if isinstance(error, TypeError) and "authentication" in str(error):
@@ -300,6 +258,14 @@ def _classify(error: BaseException, now: datetime) -> ModelError:
     if isinstance(error, TypeError):
         raise error
     return _of_transport(error, "")
+
+
+def _of_status(error: APIStatusError, now: datetime) -> ModelError:
+    if error.response.has_redirect_location:
+        target = bounded(error.response.headers["location"])
+        return ModelError("invalid", _REDIRECTED.format(target), detail="redirect")
+    wait_s = retry_after(error.response.headers, now)
+    return classify(failure(error.status_code, error.body, wait_s))
 
 
 def _of_transport(error: BaseException, url: str) -> ModelError:

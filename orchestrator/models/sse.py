@@ -10,8 +10,10 @@ import orjson
 from orchestrator.errors import ModelError
 from orchestrator.models.classify import bounded
 
-__all__ = ["EventSplitter", "broken", "joined", "loads", "mended", "shown"]
+__all__ = ["BOM", "EventSplitter", "broken", "joined", "loads", "mended", "shown"]
 
+_LAST: Final = "message_stop"
+BOM: Final = b"\xef\xbb\xbf"
 # Deltas whose texts are put together before anything is done with them.
 _GROWING: Final = ("text_delta", "thinking_delta", "input_json_delta")
 
@@ -20,7 +22,8 @@ class EventSplitter:
     """Splits the bytes of a stream of server-sent events into parsed events.
 
     Linear in the number of bytes, however they arrive. What came before the first
-    event is kept, since an endpoint may answer with something else than events.
+    event is kept, since an endpoint may answer with something else than events; what
+    comes behind the last event of a message is not looked at.
     """
 
     def __init__(self) -> None:
@@ -29,6 +32,7 @@ class EventSplitter:
         self._name = b""
         self._head: list[bytes] | None = []
         self._after_return = False
+        self._is_over = False
 
     @property
     def head(self) -> bytes:
@@ -41,6 +45,8 @@ class EventSplitter:
         Raises:
             ModelError: an event is not a JSON object.
         """
+        if self._is_over:
+            return []
         if self._head is not None:
             self._head.append(chunk)
         if b"\r" in chunk or self._after_return:
@@ -61,6 +67,8 @@ class EventSplitter:
 
     def end(self) -> list[dict[str, Any]]:
         """Return the event that lacks only its closing empty line, if it is whole."""
+        if self._is_over:
+            return []
         lines = [b"".join(self._pieces), b""]
         self._pieces.clear()
         try:
@@ -78,6 +86,8 @@ class EventSplitter:
     def _events(self, lines: list[bytes]) -> list[dict[str, Any]]:
         events = []
         data = self._data
+        if self._head is not None and lines[0][:3] == BOM:
+            lines[0] = lines[0][3:]
         for line in lines:
             if line[:5] == b"data:":
                 data.append(line[5:])
@@ -91,6 +101,9 @@ class EventSplitter:
                 if "type" not in event:
                     event["type"] = self._name.strip().decode("utf-8", "replace")
                 events.append(event)
+                if event["type"] == _LAST:
+                    self._is_over = True
+                    break
         if events:
             self._head = None
         return events

@@ -2,65 +2,32 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from orchestrator.errors import ModelError
 from orchestrator.messages import Block
 from orchestrator.models.base import Reply, Usage
-from orchestrator.models.classify import Failure, classify
-from orchestrator.models.sse import broken, joined, loads, mended, shown
+from orchestrator.models.classify import classify
+from orchestrator.models.growing import (
+    Growing,
+    block_problem,
+    digest,
+    in_place,
+    is_empty_text,
+)
+from orchestrator.models.sse import BOM, broken, loads, mended, shown
+from orchestrator.models.told import failure
 
 __all__ = ["Accumulator", "whole_reply"]
 
-MAX_BROKEN_CHARS = 2000
-MAX_DEPTH = 100
-"""Of what a block holds. Deeper, it could not be written down or sent again."""
 MAX_COUNT = 10**12
 """Of tokens in one reply; whatever tells more does not count."""
 
 # The answer stopped before its end, so that the last block may be half of itself.
 _CUT_BY: Final = ("max_tokens", "model_context_window_exceeded", "refusal")
-
-
-class _Growing:
-    """One content block and the pieces that arrived for it."""
-
-    __slots__ = ("block", "json_pieces", "pieces")
-
-    def __init__(self, block: Block) -> None:
-        self.block = block
-        self.pieces: dict[str, list[str]] = {}
-        self.json_pieces: list[str] | None = None
-
-    def add(self, delta: Mapping[str, Any]) -> None:
-        kind = delta.get("type")
-        if kind == "text_delta":
-            self._append("text", delta.get("text"))
-        elif kind == "input_json_delta":
-            if self.json_pieces is None:
-                self.json_pieces = []
-            self.json_pieces.append(str(delta.get("partial_json") or ""))
-        elif kind == "thinking_delta":
-            self._append("thinking", delta.get("thinking"))
-        elif kind == "citations_delta":
-            self.block["citations"] = [
-                *(self.block.get("citations") or ()),
-                delta.get("citation"),
-            ]
-        else:
-            # A signature comes whole; so does what we do not know.
-            self.block.update({k: v for k, v in delta.items() if k != "type"})
-
-    def _append(self, name: str, piece: object) -> None:
-        self.pieces.setdefault(name, []).append(str(piece or ""))
-
-    def finish(self) -> Block:
-        for name, pieces in self.pieces.items():
-            self.block[name] = joined([str(self.block.get(name) or ""), *pieces])
-        return self.block
 
 
 class Accumulator:
@@ -73,8 +40,8 @@ class Accumulator:
     def __init__(self) -> None:
         self._message: dict[str, Any] = {}
         self._usage: dict[str, Any] = {}
-        self._blocks: list[_Growing] = []
-        self._open: dict[object, _Growing] = {}
+        self._blocks: list[Growing] = []
+        self._open: dict[object, Growing] = {}
         self._is_complete = False
 
     @property
@@ -92,26 +59,34 @@ class Accumulator:
         """Whether the model has said anything yet."""
         return bool(self._blocks)
 
-    def feed(self, event: Mapping[str, Any]) -> None:
-        """Take in one event; unknown kinds and pings change nothing.
+    @property
+    def half(self) -> str:
+        """Digest of what the model has said so far; "" if it is nothing."""
+        said = [growing.said() for growing in self._blocks]
+        return digest(said) if any(said) else ""
+
+    def feed(self, event: Mapping[str, Any]) -> bool:
+        """Take in one event; return whether it says anything.
+
+        Pings and unknown kinds change nothing, and so does whatever comes after the
+        end of the message.
 
         Raises:
             ModelError: the event tells an error, or does not fit what came before.
         """
         kind = event.get("type")
+        if self._is_complete:
+            return False
         if kind == "content_block_delta":
             growing = self._open.get(_index(event))
             delta = event.get("delta")
             if growing is None or not isinstance(delta, dict):
-                raise broken("a delta belongs to no block", "bad_event")
+                raise broken("a delta belongs to no open block", "bad_event")
             growing.add(delta)
         elif kind == "content_block_start":
-            block = event.get("content_block")
-            if not isinstance(block, dict):
-                raise broken("a block has no content", "bad_event")
-            growing = _Growing(dict(block))
-            self._blocks.append(growing)
-            self._open[_index(event)] = growing
+            self._open_block(event)
+        elif kind == "content_block_stop":
+            self._open.pop(_index(event), None)
         elif kind == "message_start":
             self._start(event.get("message"))
         elif kind == "message_delta":
@@ -120,20 +95,38 @@ class Accumulator:
             self._add_usage(event.get("usage"))
         elif kind == "message_stop":
             self._is_complete = True
-        elif kind == "error":
+        elif kind == "error" or event.get("error"):
             raise error_of(event)
+        else:
+            return False
+        return True
+
+    def _open_block(self, event: Mapping[str, Any]) -> None:
+        block = event.get("content_block")
+        if not isinstance(block, dict):
+            raise broken("a block has no content", "bad_event")
+        place = _index(event)
+        growing = Growing(dict(block), place)
+        self._blocks.append(growing)
+        self._open[place] = growing
 
     def _start(self, message: object) -> None:
         if not isinstance(message, dict):
             raise broken("the message has no head", "bad_event")
+        if self._blocks:
+            # Something on the way has tried again: two answers are none.
+            raise broken("a second message began inside the first", "bad_event")
         self._message = {**message}
-        self._add_usage(self._message.pop("usage", None))
+        usage = self._message.pop("usage", None)
+        if isinstance(usage, dict):
+            # How much was said is known at the end only.
+            self._add_usage({k: v for k, v in usage.items() if k != "output_tokens"})
         content = self._message.pop("content", None) or []
         if not isinstance(content, list) or not all(
             isinstance(b, dict) for b in content
         ):
             raise broken("the content of the message is no list of blocks", "bad_event")
-        self._blocks += [_Growing(dict(block)) for block in content]
+        self._blocks += [Growing(dict(block)) for block in content]
 
     def _merge(self, delta: Mapping[str, Any]) -> None:
         self._message.update({k: v for k, v in delta.items() if v is not None})
@@ -151,7 +144,7 @@ class Accumulator:
         """
         if not self._is_complete:
             raise broken("the stream ended before the reply did", "stream_cut")
-        return _reply(self._message, self._blocks, self._usage)
+        return _reply(self._message, in_place(self._blocks), self._usage)
 
 
 def whole_reply(body: bytes) -> Reply:
@@ -160,7 +153,7 @@ def whole_reply(body: bytes) -> Reply:
     Raises:
         ModelError: it is no reply.
     """
-    text = body.strip()
+    text = body.removeprefix(BOM).strip()
     if not text:
         raise broken("the answer is empty", "empty_answer")
     if text.startswith(b"<"):
@@ -183,26 +176,14 @@ def whole_reply(body: bytes) -> Reply:
     usage = message.get("usage")
     return _reply(
         message,
-        [_Growing(dict(block)) for block in content],
+        [Growing(dict(block)) for block in content],
         usage if isinstance(usage, dict) else {},
     )
 
 
 def error_of(event: Mapping[str, Any]) -> ModelError:
-    """Return the error that a body or an event of type `error` tells."""
-    told = event.get("error")
-    if not isinstance(told, dict):
-        return classify(Failure(200, message=str(told or "an error without a text")))
-    details = told.get("details")
-    code = details.get("error_code") if isinstance(details, dict) else None
-    return classify(
-        Failure(
-            200,
-            type=str(told.get("type") or ""),
-            code=str(code or ""),
-            message=str(told.get("message") or ""),
-        )
-    )
+    """Return the error that a body or an event inside an answer tells."""
+    return classify(failure(200, event))
 
 
 def _index(event: Mapping[str, Any]) -> int | str | None:
@@ -213,7 +194,7 @@ def _index(event: Mapping[str, Any]) -> int | str | None:
 
 
 def _reply(
-    message: Mapping[str, Any], growing: list[_Growing], usage: Mapping[str, Any]
+    message: Mapping[str, Any], growing: list[Growing], usage: Mapping[str, Any]
 ) -> Reply:
     stop_reason = message.get("stop_reason")
     if not isinstance(stop_reason, str):
@@ -222,7 +203,7 @@ def _reply(
     no_objects: dict[str, str] = {}
     for place, each in enumerate(growing):
         block = each.finish()
-        if _is_empty_text(block):
+        if is_empty_text(block):
             # The service refuses such a block when it comes back.
             continue
         # A mark for the cache is ours to set; one too many is refused.
@@ -230,11 +211,12 @@ def _reply(
         if block.get("type") == "tool_use":
             block["id"] = str(block.get("id") or f"toolu_{place}")
             block["name"] = str(block.get("name") or "")
-            _set_input(each, no_objects)
+            each.set_input(no_objects)
         elif each.json_pieces:
-            _set_input(each, {})
-        if problem := _block_problem(block):
-            raise broken(problem, "bad_block")
+            each.set_input({})
+        problem = block_problem(block)
+        if problem or each.has_strange_pieces:
+            raise broken(problem or "a block got pieces of another", "bad_block")
         content.append(block)
     cut = frozenset[str]()
     if stop_reason in _CUT_BY and content and content[-1].get("type") == "tool_use":
@@ -244,7 +226,7 @@ def _reply(
     return Reply(
         content=content,
         stop_reason=stop_reason,
-        usage=_usage(usage),
+        usage=_usage(usage, has_content=bool(growing)),
         model=str(message.get("model") or ""),
         message_id=str(message.get("id") or ""),
         cut_calls=cut,
@@ -255,58 +237,8 @@ def _reply(
     )
 
 
-def _block_problem(block: Block) -> str:
-    """Return why `block` can be neither kept nor sent back, or ""."""
-    kind = block.get("type")
-    if not isinstance(kind, str):
-        return "a block does not say of what type it is"
-    if kind == "tool_result":
-        return "the reply holds a `tool_result`, which only requests may hold"
-    if kind == "text" and not isinstance(block.get("text"), str):
-        return "the text of a block is no text"
-    if _is_deeper(block, MAX_DEPTH):
-        return f"a block is nested more than {MAX_DEPTH} deep"
-    return ""
-
-
-def _is_deeper(value: object, levels: int) -> bool:
-    """Return whether `value` holds more than `levels` of lists and objects."""
-    if not isinstance(value, dict | list):
-        return False
-    inner = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(_is_deeper(each, levels - 1) for each in inner)
-
-
-def _is_empty_text(block: Block) -> bool:
-    return (
-        block.get("type") == "text"
-        and not str(block.get("text") or "").strip()
-        and not block.get("citations")
-    )
-
-
-def _set_input(growing: _Growing, no_objects: dict[str, str]) -> None:
-    """Parse the input once; one that is no JSON object is noted and becomes `{}`."""
-    block = growing.block
-    text = joined(growing.json_pieces or [])
-    value: object = block.get("input")
-    if text.strip():
-        try:
-            value = mended(loads(text.encode()))
-        except ValueError:
-            value = None
-    elif value is None:
-        value = {}
-    else:
-        text = json.dumps(value)
-    if not isinstance(value, dict) or _is_deeper(value, MAX_DEPTH - 1):
-        no_objects[str(block.get("id") or "")] = text[:MAX_BROKEN_CHARS]
-        value = {}
-    block["input"] = value
-
-
-def _usage(told: Mapping[str, Any]) -> Usage:
-    """Return each class of token once."""
+def _usage(told: Mapping[str, Any], *, has_content: bool) -> Usage:
+    """Return each class of token once; not `known` where the service did not count."""
     written = _count(told, "cache_creation_input_tokens")
     parts = told.get("cache_creation")
     long_lived = short_lived = 0
@@ -328,10 +260,9 @@ def _usage(told: Mapping[str, Any]) -> Usage:
         else 0,
         known=True,
     )
-    if usage.context_tokens:
-        return usage
-    # No request is free of input: the service did not count.
-    return Usage(output_tokens=usage.output_tokens, known=False)
+    # No request is free of input, no answer of output: the service did not count.
+    is_counted = usage.context_tokens and (usage.output_tokens or not has_content)
+    return usage if is_counted else replace(usage, known=False)
 
 
 def _count(told: Mapping[str, Any], name: str) -> int:
