@@ -44,21 +44,37 @@ class Settings:
     """`ORCHESTRATE_SUBAGENT_MODEL`: subagents, where the task names no model."""
     runs_dir: Path = Path("runs")
     """`ORCHESTRATE_RUNS_DIR`: where run folders are made."""
+    max_connections: int = 500
+    """`ORCHESTRATE_MAX_CONNECTIONS`: requests of one model under way at the same time,
+    those of all runs of a process together; fewer where the service is overloaded."""
 
     @classmethod
     def load(cls, env: Mapping[str, str]) -> Settings:
-        """Return the settings that `env` asks for; an empty value counts as unset."""
+        """Return the settings that `env` asks for; an empty value counts as unset.
+
+        Raises:
+            SpecError: a value cannot be meant.
+        """
         default = cls()
 
         def setting(name: str, otherwise: str) -> str:
             return env.get(f"ORCHESTRATE_{name}", "").strip() or otherwise
 
         runs_dir = Path(setting("RUNS_DIR", str(default.runs_dir)))
+        connections = setting("MAX_CONNECTIONS", str(default.max_connections))
         return cls(
             lead_model=setting("LEAD_MODEL", default.lead_model),
             subagent_model=setting("SUBAGENT_MODEL", default.subagent_model),
             runs_dir=runs_dir.expanduser(),
+            max_connections=_whole("ORCHESTRATE_MAX_CONNECTIONS", connections),
         )
+
+
+def _whole(name: str, text: str) -> int:
+    number = int(text) if text.isascii() and text.isdecimal() else 0
+    if number < 1:
+        raise SpecError(f"`{name}` must be a whole number from 1 up, got `{text}`")
+    return number
 
 
 def credential_source(env: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 
 from orchestrator.clock import Clock
 from orchestrator.models.base import Model
-from orchestrator.models.retry import Retrying
+from orchestrator.models.governor import MOST_AT_ONCE, Governor
 from orchestrator.settings import OFFLINE, bare_model
 
 __all__ = ["max_output_tokens", "open_model", "window_tokens"]
@@ -24,16 +24,17 @@ _UNKNOWN_SIZE: Final = (32_000, 8_192)
 """Of a model that somebody serves with the same API; small ones are common."""
 
 
-def open_model(name: str, *, clock: Clock, outage_s: float) -> Model:
+def open_model(name: str, *, clock: Clock, most_at_once: int = MOST_AT_ONCE) -> Model:
     """Return the model called `name`; nothing is sent yet.
 
     A model of an endpoint answers for every id that its endpoint knows, since a
-    request names its own: one is enough for a run.
+    request names its own: one is enough for a process, and all that share its
+    credentials share its governor.
 
     Args:
         name: `anthropic:<id>`, a bare id, or `offline`.
         clock: waits between tries.
-        outage_s: longest time an endpoint may be down, in seconds.
+        most_at_once: requests of one model under way at the same time, 1 or more.
 
     Raises:
         SpecError: `name` is no model's name.
@@ -46,7 +47,7 @@ def open_model(name: str, *, clock: Clock, outage_s: float) -> Model:
     endpoint: Model = import_module("orchestrator.models.anthropic").AnthropicModel(
         clock=clock
     )
-    return Retrying(endpoint, clock, outage_s=outage_s)
+    return Governor(endpoint, clock, most_at_once=most_at_once)
 
 
 def window_tokens(name: str) -> int:

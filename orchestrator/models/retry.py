@@ -1,104 +1,99 @@
-"""Try again where a failure may pass: with backoff, bounded in tries and in time."""
+"""What a call does after a try that failed: how long it waits, when it gives up."""
 
 from __future__ import annotations
 
+import math
 import random
+from typing import Final
 
-from orchestrator.clock import Clock
 from orchestrator.errors import ModelError
-from orchestrator.models.base import (
-    Model,
-    ModelRequest,
-    OnRetry,
-    Reply,
-    Retry,
-    caches_prompts,
-)
 
-__all__ = ["Retrying"]
+__all__ = ["Patience", "backoff_s"]
 
 FIRST_WAIT_S = 0.5
 MAX_WAIT_S = 30.0
 MIN_JITTER = 0.75
 """Smallest share of a wait; waiters of one failure must not come back as one."""
-TOLD_JITTER = 0.1
-"""Most that is added to a time the service told, as a share of it."""
-MAX_TOLD_JITTER_S = 3.0
+MOST_TRIES = 16
+MOST_BEGUN = 5
+"""Of tries that the service may have begun to answer: each of them may be billed."""
+SAME_HALVES = 3
+_SAME: Final = "the answer broke off {count} times, each time at the same place: {told}"
 
 
-class Retrying:
-    """A model that repeats failed tries of another one.
+def backoff_s(failures: int, rng: random.Random) -> float:
+    """Return the seconds to wait after so many failures in a row, 1 or more."""
+    wait_s = min(FIRST_WAIT_S * 2.0 ** (failures - 1), MAX_WAIT_S)
+    return wait_s * (MIN_JITTER + (1 - MIN_JITTER) * rng.random())
 
-    A try is repeated only for errors that may pass. Tries end after `attempts`, or
-    when the next one would begin later than `outage_s` after the first failure; then
-    the newest error is raised as it is.
+
+class Patience:
+    """How often and for how long one call is tried.
 
     Attributes:
-        caches_prompts: as the model it wraps.
+        tries: those that failed up to now.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        clock: Clock,
-        *,
-        outage_s: float = 300.0,
-        attempts: int = 16,
-        rng: random.Random | None = None,
-    ) -> None:
-        """Wrap `model`, which this one owns and closes.
+    def __init__(self, outage_s: float, rng: random.Random) -> None:
+        """Begin without a failure.
 
         Args:
-            model: makes one try for each call.
-            clock: waits between the tries.
-            outage_s: longest time to go on after the first failure, in seconds.
-            attempts: most tries of one call, 1 or more.
+            outage_s: longest time to go on while nobody gets an answer, in seconds.
             rng: spreads the waits.
         """
-        if attempts < 1:
-            raise ValueError(f"`attempts` must be 1 or more, got {attempts}")
-        self._model, self._clock = model, clock
-        self._outage_s, self._attempts = outage_s, attempts
-        self._rng = rng or random.SystemRandom()
-        self.caches_prompts = caches_prompts(model)
+        self.tries = 0
+        self._outage_s, self._rng = outage_s, rng
+        self._first_failure = 0.0
+        self._begun = 0
+        self._half, self._halves = "", 0
 
-    async def complete(self, request: ModelRequest, *, on_retry: OnRetry) -> Reply:
-        """Return the reply of the first try that gives one.
+    def wait_s(self, error: ModelError, *, now: float, answered: float) -> float:
+        """Return the seconds until the call may go back to its lane.
+
+        A time that the service told is not among them: the lane keeps it for all.
+
+        Args:
+            error: how the newest try ended.
+            now: seconds, from any start.
+            answered: when a call of this lane last had an answer; `-inf`: never.
 
         Raises:
-            ModelError: it is not worth another try, or no more tries are left;
-                `retry_after_s` is the time that the service told, if it did.
+            ModelError: `error`, where there is no other try. Its `is_down` says
+                whether that holds for everybody.
         """
-        attempt = 0
-        first_failure: float | None = None
-        while True:
-            attempt += 1
-            try:
-                return await self._model.complete(request, on_retry=on_retry)
-            except ModelError as error:
-                now = self._clock.monotonic()
-                if first_failure is None:
-                    first_failure = now
-                left_s = self._outage_s - (now - first_failure)
-                wait_s = self._wait_s(error, attempt)
-                if not error.is_retryable or attempt >= self._attempts:
-                    raise
-                if left_s <= 0 or (error.retry_after_s or 0) > left_s:
-                    raise
-                # The last try is made at the end of the time, not before it.
-                wait_s = min(wait_s, left_s)
-                on_retry(Retry(attempt, error.kind, error.message, wait_s, error.begun))
-            await self._clock.sleep(wait_s)
+        self.tries += 1
+        if self.tries == 1:
+            self._first_failure = now
+        if not error.is_retryable:
+            raise error
+        # While others get answers, the endpoint is there, and a try may be next.
+        left_s = self._outage_s - (now - max(self._first_failure, answered))
+        if (error.retry_after_s or -math.inf) > left_s:
+            error.is_down = True
+            raise error
+        self._check_half(error)
+        self._begun += error.begun
+        is_over = self.tries >= MOST_TRIES or self._begun >= MOST_BEGUN
+        if is_over or left_s <= 0:
+            error.is_down = answered < self._first_failure
+            raise error
+        # The last try is made at the end of the time, not before it.
+        return min(self._own_wait_s(error), left_s)
 
-    def _wait_s(self, error: ModelError, attempt: int) -> float:
-        told = error.retry_after_s
-        if told is not None and (told > 0 or attempt == 1):
-            extra = min(told * TOLD_JITTER, MAX_TOLD_JITTER_S)
-            return told + extra * self._rng.random()
-        # "At once" is believed once; then it is no better than no word at all.
-        wait_s = min(FIRST_WAIT_S * 2.0 ** (attempt - 1), MAX_WAIT_S)
-        return wait_s * (MIN_JITTER + (1 - MIN_JITTER) * self._rng.random())
+    def _own_wait_s(self, error: ModelError) -> float:
+        told_s = error.retry_after_s
+        if told_s is None:
+            is_kept_by_lane = error.kind == "rate_limited"
+        else:
+            # "At once" is believed once; then it is no better than no word at all.
+            is_kept_by_lane = told_s > 0 or self.tries == 1
+        return 0.0 if is_kept_by_lane else backoff_s(self.tries, self._rng)
 
-    async def aclose(self) -> None:
-        """Close the wrapped model."""
-        await self._model.aclose()
+    def _check_half(self, error: ModelError) -> None:
+        """End a call whose answers break at the same place again and again."""
+        is_same = bool(error.half) and error.half == self._half
+        self._halves = self._halves + 1 if is_same else 1
+        self._half = error.half
+        if is_same and self._halves >= SAME_HALVES:
+            error.message = _SAME.format(count=self._halves, told=error.message)
+            raise error

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from orchestrator.clock import Clock, SystemClock
+from orchestrator.errors import ModelError
 from orchestrator.models.base import Model
 from orchestrator.models.choose import open_model
+from orchestrator.models.governor import MOST_AT_ONCE, Governor, OnClosed
 from orchestrator.models.pricing import Price, price_of
 from orchestrator.settings import OFFLINE, Settings
 from orchestrator.tools.base import Tool
@@ -22,27 +25,57 @@ class ModelPool:
     """The open models of the process, shared by all its runs.
 
     One that needs an endpoint answers for every id that the endpoint knows, so that
-    there is one, unless tasks differ in how long an outage may last.
+    there is one, with one governor: whoever shares a key shares its limits.
     """
 
-    def __init__(self, own: Model | None, clock: Clock) -> None:
-        self._own = own
-        self._clock = clock
-        self._open: dict[tuple[bool, float], Model] = {}
-
-    def open(self, name: str, *, outage_s: float) -> Model:
-        """Return the model behind `name`, opening it at first use.
+    def __init__(
+        self, own: Model | None, clock: Clock, *, most_at_once: int = MOST_AT_ONCE
+    ) -> None:
+        """Open nothing yet.
 
         Args:
-            name: bare id, or `offline`.
-            outage_s: longest time its endpoint may be down, in seconds.
+            own: the caller's model, used as it is for every name; None: open them.
+            clock: the time.
+            most_at_once: requests of one model under way at the same time.
         """
+        self._own = own
+        self._clock, self._most_at_once = clock, most_at_once
+        self._open: dict[bool, Model] = {}
+        self._listeners: list[OnClosed] = []
+        if isinstance(own, Governor):
+            own.on_closed(self._closed)
+
+    def open(self, name: str) -> Model:
+        """Return the model behind `name`, a bare id or `offline`; open it if needed."""
         if self._own is not None:
             return self._own
-        key = (name == OFFLINE, outage_s)
+        key = name == OFFLINE
         if key not in self._open:
-            self._open[key] = open_model(name, clock=self._clock, outage_s=outage_s)
+            model = self._open[key] = open_model(
+                name, clock=self._clock, most_at_once=self._most_at_once
+            )
+            if isinstance(model, Governor):
+                model.on_closed(self._closed)
         return self._open[key]
+
+    def on_closed(self, listener: OnClosed) -> Callable[[], None]:
+        """Tell `listener` when the service refuses the key, or says it is used up.
+
+        Whichever run's call it was: every live run of the process is to be told. A
+        model that the caller brought tells it only if it is a `Governor`.
+
+        Args:
+            listener: called with the error before that call ends; must not raise.
+
+        Returns:
+            What ends that.
+        """
+        self._listeners.append(listener)
+        return partial(self._listeners.remove, listener)
+
+    def _closed(self, error: ModelError) -> None:
+        for listener in tuple(self._listeners):
+            listener(error)
 
     async def aclose(self) -> None:
         """Close all models that were opened here; the caller's own is left open."""
@@ -93,7 +126,7 @@ class Host:
             settings=settings,
             env=os.environ,
             clock=clock,
-            pool=ModelPool(model, clock),
+            pool=ModelPool(model, clock, most_at_once=settings.max_connections),
             tools=tools,
             brings_model=model is not None,
         )

@@ -133,7 +133,7 @@ def open_session(
         log=log,
         artifacts=Artifacts(folder.artifacts),
         clock=host.clock,
-        open_model=partial(host.pool.open, outage_s=task.limits.outage_s),
+        open_model=host.pool.open,
         price_of=host.price,
         budget=budget,
         redact=redactor.redact,

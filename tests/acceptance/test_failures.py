@@ -16,7 +16,7 @@ from orchestrator.errors import StoreError, ToolError
 from orchestrator.messages import text_of
 from orchestrator.models.anthropic import AnthropicModel
 from orchestrator.models.base import ModelRequest
-from orchestrator.models.retry import Retrying
+from orchestrator.models.governor import Governor
 from orchestrator.testing import FakeClock, Step, call, fail, hang
 from orchestrator.tools.base import ToolContext
 
@@ -106,10 +106,10 @@ async def test_one_never_answers_and_is_given_up_at_its_limit(bench: RunBench) -
         clock = FakeClock()
         try:
             ended = await bench.run(
-                Retrying(model, clock, outage_s=1, attempts=2),
+                Governor(model, clock),
                 clock=clock,
                 model="claude-x",
-                limits={"silence_s": 0.05, "call_s": 1},
+                limits={"silence_s": 0.05, "call_s": 1, "outage_s": 1},
             )
         finally:
             await model.aclose()

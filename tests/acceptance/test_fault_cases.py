@@ -184,7 +184,7 @@ from orchestrator.cli.main import main
 from orchestrator.messages import Block, text_of, tool_calls
 from orchestrator.models.anthropic import AnthropicModel
 from orchestrator.models.base import ModelRequest, OnRetry, Reply, Usage
-from orchestrator.models.retry import Retrying
+from orchestrator.models.governor import Governor
 from orchestrator.testing import (
     FakeClock,
     ScriptedModel,
@@ -498,7 +498,7 @@ async def test_faults_of_the_wire_cost_a_retry_and_nothing_else(
         clock = FakeClock()
         try:
             ended = await bench.run(
-                Retrying(model, clock), clock=clock, model="claude-x"
+                Governor(model, clock), clock=clock, model="claude-x"
             )
         finally:
             await model.aclose()

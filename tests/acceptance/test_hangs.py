@@ -25,7 +25,7 @@ from orchestrator.cli.main import main
 from orchestrator.clock import SystemClock
 from orchestrator.messages import text_of
 from orchestrator.models.anthropic import AnthropicModel
-from orchestrator.models.retry import Retrying
+from orchestrator.models.governor import Governor
 from orchestrator.tools.base import Effects, ToolContext
 
 PARTS = 9
@@ -102,7 +102,7 @@ async def opened(
         try:
             async with Orchestrator(
                 runs_dir=bench.runs,
-                model=Retrying(model, SystemClock()),
+                model=Governor(model, SystemClock()),
                 tools=tools,
                 clock=SystemClock(),
             ) as here:

@@ -34,7 +34,7 @@ from orchestrator.clock import SystemClock
 from orchestrator.messages import encode, text_of, tool_calls
 from orchestrator.models.anthropic import AnthropicModel
 from orchestrator.models.base import ModelRequest
-from orchestrator.models.retry import Retrying
+from orchestrator.models.governor import Governor
 from orchestrator.testing import Step, call
 
 QUOTED = re.compile(r"^  > .*$", re.MULTILINE)
@@ -48,7 +48,7 @@ async def explore(folder: Path, policy: ExplorePolicy) -> tuple[FakeEndpoint, En
         model = AnthropicModel(api_key="key", base_url=endpoint.url)
         try:
             ended = await bench.run(
-                Retrying(model, SystemClock()), clock=SystemClock(), model="claude-x"
+                Governor(model, SystemClock()), clock=SystemClock(), model="claude-x"
             )
         finally:
             await model.aclose()

@@ -14,7 +14,7 @@ from orchestrator.agent.budget import NOTHING, Amount
 from orchestrator.errors import LimitReached, ModelError, StoreError
 from orchestrator.ids import sha256
 from orchestrator.models.base import ModelRequest, OnRetry, Reply, Usage
-from orchestrator.models.retry import Retrying
+from orchestrator.models.governor import Governor
 from orchestrator.testing import ScriptedModel, Step, call, fail, hang, reply
 
 DONE = call("finish", report="All is well.")
@@ -128,7 +128,7 @@ async def test_a_call_that_never_left_costs_nothing(tmp_path: Path) -> None:
 async def test_every_try_that_broke_off_is_booked(tmp_path: Path) -> None:
     bench = priced(tmp_path)
     bench.model = ScriptedModel([BROKEN, fail("overloaded"), BROKEN, "hello"])
-    agent = bench.agent(Retrying(bench.model, bench.clock), bench.spec())
+    agent = bench.agent(Governor(bench.model, bench.clock), bench.spec())
 
     await agent.caller.ask(agent.state)
 
@@ -142,7 +142,7 @@ async def test_every_try_that_broke_off_is_booked(tmp_path: Path) -> None:
 async def test_tries_do_not_pass_the_limit_either(tmp_path: Path) -> None:
     bench = priced(tmp_path, tokens=12_000)
     bench.model = ScriptedModel([BROKEN] * 16)
-    agent = bench.agent(Retrying(bench.model, bench.clock), bench.spec())
+    agent = bench.agent(Governor(bench.model, bench.clock), bench.spec())
 
     with pytest.raises(LimitReached):
         await agent.caller.ask(agent.state)

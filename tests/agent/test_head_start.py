@@ -25,8 +25,8 @@ from orchestrator.errors import ModelError
 from orchestrator.messages import text_block, text_of
 from orchestrator.models.anthropic import AnthropicModel
 from orchestrator.models.base import ModelRequest, OnRetry, Reply, caches_prompts
+from orchestrator.models.governor import Governor
 from orchestrator.models.offline import OfflineModel
-from orchestrator.models.retry import Retrying
 from orchestrator.testing import ScriptedModel
 
 HEAD = b"a head"
@@ -212,8 +212,8 @@ async def test_a_model_says_whether_it_caches_through_all_that_wraps_it() -> Non
     own = AnthropicModel(api_key="any", base_url="http://127.0.0.1:9")
     clock = SystemClock()
 
-    assert caches_prompts(Retrying(own, clock))
-    assert not caches_prompts(Retrying(ScriptedModel([]), clock))
+    assert caches_prompts(Governor(own, clock))
+    assert not caches_prompts(Governor(ScriptedModel([]), clock))
     assert not caches_prompts(OfflineModel())
     await own.aclose()
 

@@ -33,8 +33,8 @@ from orchestrator import Orchestrator, Task
 from orchestrator.clock import SystemClock
 from orchestrator.messages import text_of
 from orchestrator.models.anthropic import AnthropicModel
+from orchestrator.models.governor import Governor
 from orchestrator.models.pricing import price_of
-from orchestrator.models.retry import Retrying
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.reading import read_events
 
@@ -178,7 +178,7 @@ async def run(root: Path, url: str, subagents: int, at_once: int) -> int:
     model = AnthropicModel(api_key="key", base_url=url)
     try:
         async with Orchestrator(
-            runs_dir=root / "runs", model=Retrying(model, clock), clock=clock
+            runs_dir=root / "runs", model=Governor(model, clock), clock=clock
         ) as here:
             result = await here.run(task)
     finally:

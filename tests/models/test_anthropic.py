@@ -39,7 +39,7 @@ from fake_endpoint import (
 from orchestrator.errors import ModelError
 from orchestrator.models.anthropic import AnthropicModel, _classify
 from orchestrator.models.base import ModelRequest, Reply, Retry, Usage
-from orchestrator.models.retry import Retrying
+from orchestrator.models.governor import Governor
 from orchestrator.settings import has_credentials
 from orchestrator.testing import FakeClock
 
@@ -81,7 +81,7 @@ async def served(
             await model.aclose()
 
 
-async def ask(model: AnthropicModel | Retrying, **limits: float) -> Reply:
+async def ask(model: AnthropicModel | Governor, **limits: float) -> Reply:
     request = request_for(**limits)
     return await model.complete(request, on_retry=lambda _retry: None)
 
@@ -277,8 +277,8 @@ async def test_a_broken_answer_is_no_answer_and_may_pass(answer: Answer) -> None
 async def test_only_the_second_try_counts_after_a_drop_inside_a_call() -> None:
     async with served(dropped(READ), stream(READ)) as (model, endpoint):
         retries: list[Retry] = []
-        retrying = Retrying(model, FakeClock())
-        reply = await retrying.complete(request_for(), on_retry=retries.append)
+        governor = Governor(model, FakeClock())
+        reply = await governor.complete(request_for(), on_retry=retries.append)
 
     assert reply.content == [READ]
     assert not reply.broken_calls
@@ -291,7 +291,7 @@ async def test_text_of_a_broken_try_is_never_joined_with_the_next() -> None:
         model,
         _,
     ):
-        reply = await ask(Retrying(model, FakeClock()))
+        reply = await ask(Governor(model, FakeClock()))
 
     assert reply.content == [text("all of it")]
 

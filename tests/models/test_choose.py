@@ -6,14 +6,14 @@ import pytest
 
 from orchestrator.errors import SpecError
 from orchestrator.models.choose import max_output_tokens, open_model, window_tokens
-from orchestrator.models.retry import Retrying
+from orchestrator.models.governor import Governor
 from orchestrator.testing import FakeClock
 
 
 @pytest.mark.parametrize("name", ["", "  ", "anthropic:", "two words", "openai:gpt-5"])
 def test_what_is_no_model_is_refused_by_name(name: str) -> None:
     with pytest.raises(SpecError, match="allowed are") as caught:
-        open_model(name, clock=FakeClock(), outage_s=1)
+        open_model(name, clock=FakeClock())
     assert caught.value.field == "model"
 
 
@@ -22,9 +22,9 @@ async def test_an_endpoint_is_retried_and_sends_nothing_when_opened(
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "key-for-tests")
 
-    model = open_model("anthropic:claude-opus-5-5", clock=FakeClock(), outage_s=1)
+    model = open_model("anthropic:claude-opus-5-5", clock=FakeClock())
 
-    assert isinstance(model, Retrying)
+    assert isinstance(model, Governor)
     await model.aclose()
     await model.aclose()
 

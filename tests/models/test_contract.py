@@ -16,8 +16,8 @@ from fake_endpoint import Answer, FakeEndpoint, stream, text, tool_use
 from orchestrator.messages import Message, encode, tool_calls, tool_result
 from orchestrator.models.anthropic import AnthropicModel
 from orchestrator.models.base import Model, ModelRequest, Reply, Retry
+from orchestrator.models.governor import Governor
 from orchestrator.models.offline import OfflineModel
-from orchestrator.models.retry import Retrying
 from orchestrator.models.shape import shape_problem
 from orchestrator.testing import FakeClock, ScriptedModel, Step, call, reply, say
 
@@ -82,7 +82,7 @@ async def endpoint() -> AsyncIterator[Model]:
 @asynccontextmanager
 async def retried_endpoint() -> AsyncIterator[Model]:
     async with endpoint() as model:
-        yield Retrying(model, FakeClock())
+        yield Governor(model, FakeClock())
 
 
 @asynccontextmanager

@@ -1,44 +1,52 @@
-"""Trying again: how often, how long, and for what."""
+"""Trying again: how often, how long, for what, and what is said when it ends."""
 
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
 
 from orchestrator.errors import ModelError, ModelErrorKind
 from orchestrator.models.base import ModelRequest, Retry
-from orchestrator.models.retry import Retrying
+from orchestrator.models.governor import Governor
+from orchestrator.models.retry import Patience
 from orchestrator.testing import FakeClock, ScriptedModel, Step, fail, say
 
-REQUEST = ModelRequest(
-    model="m",
-    system=[],
-    tools=[],
-    messages=[{"role": "user", "content": "go"}],
-    max_output_tokens=100,
-    body=b"",
-)
+OUTAGE_S = 300.0
+NEVER = -math.inf
+
+
+def request_for(model: str = "m", *, outage_s: float = OUTAGE_S) -> ModelRequest:
+    return ModelRequest(
+        model=model,
+        system=[],
+        tools=[],
+        messages=[{"role": "user", "content": "go"}],
+        max_output_tokens=100,
+        body=b"",
+        outage_s=outage_s,
+    )
 
 
 class Tried:
-    """A retrying model over a script, and what it told."""
+    """A governed model over a script, and what it told."""
 
-    def __init__(self, *steps: Step, **options: float) -> None:
+    def __init__(self, *steps: Step, outage_s: float = OUTAGE_S) -> None:
         self.clock = FakeClock()
         self.inner = ScriptedModel(list(steps))
         self.retries: list[Retry] = []
-        self.model = Retrying(
-            self.inner,
-            self.clock,
-            outage_s=options.get("outage_s", 300.0),
-            attempts=int(options.get("attempts", 16)),
-            rng=random.Random(7),
-        )
+        self.model = Governor(self.inner, self.clock, rng=random.Random(7))
+        self.request = request_for(outage_s=outage_s)
 
     async def run(self) -> str:
-        reply = await self.model.complete(REQUEST, on_retry=self.retries.append)
+        reply = await self.model.complete(self.request, on_retry=self.retries.append)
         return str(reply.content[0]["text"])
+
+    async def fails(self) -> ModelError:
+        with pytest.raises(ModelError) as caught:
+            await self.run()
+        return caught.value
 
 
 async def test_a_failure_that_passes_is_not_seen_by_the_caller() -> None:
@@ -49,39 +57,38 @@ async def test_a_failure_that_passes_is_not_seen_by_the_caller() -> None:
     assert [retry.error for retry in tried.retries] == ["transient", "overloaded"]
 
 
-async def test_waits_double_up_to_a_cap_and_are_spread() -> None:
-    tried = Tried(*[fail("transient") for _ in range(9)], say("done"))
+@pytest.mark.parametrize("kind", ["transient", "overloaded", "rate_limited"])
+async def test_waits_double_up_to_a_cap_and_are_spread(kind: ModelErrorKind) -> None:
+    tried = Tried(*[fail(kind) for _ in range(9)], say("done"), outage_s=900)
 
     await tried.run()
 
-    for wait, whole in zip(
-        tried.clock.slept, [0.5, 1, 2, 4, 8, 16, 30, 30, 30], strict=True
+    for retry, whole in zip(
+        tried.retries, [0.5, 1, 2, 4, 8, 16, 30, 30, 30], strict=True
     ):
-        assert 0.75 * whole <= wait <= whole
-    assert [retry.wait_s for retry in tried.retries] == tried.clock.slept
+        assert 0.75 * whole <= retry.wait_s <= whole
+    assert sum(retry.wait_s for retry in tried.retries) == pytest.approx(
+        tried.clock.monotonic(), rel=0.05
+    )
 
 
 async def test_many_that_fail_at_once_do_not_come_back_at_once() -> None:
     waits = set()
     for seed in range(8):
-        clock = FakeClock()
-        model = Retrying(
-            ScriptedModel([fail("rate_limited", retry_after_s=3), say("x")]),
-            clock,
-            rng=random.Random(seed),
-        )
-        await model.complete(REQUEST, on_retry=lambda _retry: None)
-        waits.add(round(clock.slept[0], 6))
+        patience = Patience(OUTAGE_S, random.Random(seed))
+        error = ModelError("transient", "reset")
+        waits.add(round(patience.wait_s(error, now=0, answered=NEVER), 6))
 
     assert len(waits) == 8
 
 
-async def test_no_request_goes_out_before_the_told_time() -> None:
-    tried = Tried(fail("rate_limited", retry_after_s=3), say("done"))
+@pytest.mark.parametrize("kind", ["rate_limited", "overloaded", "transient"])
+async def test_no_request_goes_out_before_the_told_time(kind: ModelErrorKind) -> None:
+    tried = Tried(fail(kind, retry_after_s=3), say("done"))
 
     await tried.run()
 
-    assert 3 <= tried.clock.slept[0] <= 3.3
+    assert tried.clock.monotonic() == pytest.approx(3)
 
 
 async def test_a_told_wait_of_zero_is_believed_once() -> None:
@@ -89,18 +96,18 @@ async def test_a_told_wait_of_zero_is_believed_once() -> None:
 
     await tried.run()
 
-    assert tried.clock.slept[0] == 0
-    assert tried.clock.slept[1] >= 0.75
-    assert tried.clock.slept[2] >= 1.5
+    assert tried.retries[0].wait_s == 0
+    assert tried.retries[1].wait_s >= 0.75
+    assert tried.retries[2].wait_s >= 1.5
 
 
 async def test_a_told_wait_beyond_the_outage_is_raised_with_its_time() -> None:
     tried = Tried(fail("rate_limited", retry_after_s=3600), say("never"))
 
-    with pytest.raises(ModelError) as caught:
-        await tried.run()
+    error = await tried.fails()
 
-    assert caught.value.retry_after_s == 3600
+    assert error.retry_after_s == 3600
+    assert error.is_down
     assert tried.clock.slept == []
     assert tried.retries == []
 
@@ -111,29 +118,77 @@ async def test_a_told_wait_beyond_the_outage_is_raised_with_its_time() -> None:
 async def test_what_will_not_pass_is_not_tried_again(kind: ModelErrorKind) -> None:
     tried = Tried(fail(kind, "told why", retry_after_s=1), say("never"))
 
-    with pytest.raises(ModelError, match="told why"):
-        await tried.run()
+    error = await tried.fails()
 
+    assert error.message == "told why"
+    assert not error.is_down
     assert len(tried.inner.requests) == 1
     assert tried.retries == []
 
 
-async def test_tries_are_bounded_in_number() -> None:
-    tried = Tried(*[fail("rate_limited", retry_after_s=0) for _ in range(50)])
+@pytest.mark.parametrize("told_s", [-1, 0, 1])
+async def test_tries_are_bounded_in_number(told_s: float) -> None:
+    failure = fail("rate_limited", retry_after_s=told_s)
+    tried = Tried(*[failure for _ in range(50)], outage_s=9999)
 
-    with pytest.raises(ModelError):
-        await tried.run()
+    error = await tried.fails()
 
-    assert len(tried.inner.requests) <= 16
+    assert len(tried.inner.requests) == 16
+    assert error.is_down  # nobody had an answer
 
 
 async def test_tries_are_bounded_in_time_and_the_last_is_at_its_end() -> None:
-    tried = Tried(*[fail("transient") for _ in range(50)], outage_s=60, attempts=50)
+    tried = Tried(*[fail("transient") for _ in range(50)], outage_s=60)
 
-    with pytest.raises(ModelError):
-        await tried.run()
+    error = await tried.fails()
 
     assert tried.clock.monotonic() == pytest.approx(60)
+    assert error.is_down
+
+
+async def test_tries_that_may_be_billed_are_few() -> None:
+    tried = Tried(
+        *[ModelError("transient", "reset", begun=True) for _ in range(50)],
+    )
+
+    await tried.fails()
+
+    assert len(tried.inner.requests) == 5
+
+
+async def test_an_answer_that_breaks_thrice_at_one_place_is_the_last() -> None:
+    halves = ["a", "b", "b", "b", "b"]
+    tried = Tried(
+        *[ModelError("transient", "it broke", begun=True, half=half) for half in halves]
+    )
+
+    error = await tried.fails()
+
+    assert len(tried.inner.requests) == 4
+    told = "the answer broke off 3 times, each time at the same place: it broke"
+    assert error.message == told
+    assert not error.is_down  # the endpoint answers; it is this request
+
+
+async def test_broken_answers_without_a_digest_are_not_taken_for_the_same() -> None:
+    tried = Tried(
+        *[ModelError("transient", "it broke", begun=True) for _ in range(4)],
+        say("done"),
+    )
+
+    assert await tried.run() == "done"
+
+
+def test_the_time_of_an_outage_begins_anew_with_each_answer_of_others() -> None:
+    patience = Patience(10, random.Random(1))
+    error = ModelError("transient", "reset")
+
+    patience.wait_s(error, now=0, answered=NEVER)
+    assert patience.wait_s(error, now=15, answered=14) > 0
+    with pytest.raises(ModelError) as caught:
+        patience.wait_s(error, now=25, answered=14)
+
+    assert not caught.value.is_down  # others had answers: this request is the matter
 
 
 async def test_a_request_is_repeated_unchanged() -> None:
@@ -153,6 +208,6 @@ async def test_closing_closes_the_model_inside() -> None:
     assert tried.inner.is_closed
 
 
-def test_no_attempt_at_all_is_refused() -> None:
-    with pytest.raises(ValueError, match="`attempts` must be 1 or more"):
-        Tried(attempts=0)
+def test_no_request_at_all_is_refused() -> None:
+    with pytest.raises(ValueError, match="`most_at_once` must be 1 or more"):
+        Governor(ScriptedModel([]), FakeClock(), most_at_once=0)

@@ -27,7 +27,7 @@ from orchestrator.errors import StoreError
 from orchestrator.messages import text_of
 from orchestrator.models.anthropic import AnthropicModel
 from orchestrator.models.base import ModelRequest
-from orchestrator.models.retry import Retrying
+from orchestrator.models.governor import Governor
 from orchestrator.runtime.progress import MIN_INTERVAL_S
 from orchestrator.testing import FakeClock, ScriptedModel, Step, call, hang
 from orchestrator.tools.base import Effects, ToolContext
@@ -171,7 +171,7 @@ async def run_on(endpoint: FakeEndpoint, bench: RunBench, **limits: Any) -> Any:
     clock = FakeClock()
     try:
         return await bench.run(
-            Retrying(model, clock), clock=clock, model="claude-haiku-5-5", limits=limits
+            Governor(model, clock), clock=clock, model="claude-haiku-5-5", limits=limits
         )
     finally:
         await model.aclose()

@@ -16,7 +16,7 @@ import anyio
 
 from orchestrator.messages import text_of
 from orchestrator.models.base import ModelRequest
-from orchestrator.models.retry import Retrying
+from orchestrator.models.governor import Governor
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.prepare import prepare
 from orchestrator.runtime.resume import read_past, resume_run
@@ -210,7 +210,7 @@ def _die(log: Path) -> None:
 
 
 def _host(home: Path, script: Script, clock: FakeClock) -> Host:
-    model = Retrying(ScriptedModel(script), clock, rng=random.Random(1))
+    model = Governor(ScriptedModel(script), clock, rng=random.Random(1))
     return Host.of_process(runs_dir=home / "runs", model=model, clock=clock)
 
 
