@@ -157,12 +157,13 @@ def head_of(services: Services, spec: AgentSpec) -> Head:
     key = encode([spec.model, spec.system, spec.tools, spec.request])
     head = services.heads.get(key)
     if head is None:
-        tools = encode(spec.tools).decode()
+        tools = services.count(encode(spec.tools).decode())
         head = services.heads[key] = make_head(
             model=spec.model,
             system=spec.system,
             tools=spec.tools,
             settings=spec.request,
-            tokens=services.count(text_of(spec.system)) + services.count(tools),
+            tokens=services.count(text_of(spec.system)) + tools,
+            tools_tokens=tools,
         )
     return head

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 
 from orchestrator.agent.budget import NOTHING, Amount, Budget, Reservation
-from orchestrator.agent.head_start import FOLLOWS, Ahead, HeadStart, cacheable_tokens
+from orchestrator.agent.head_start import FOLLOWS, Ahead, HeadStart
 from orchestrator.agent.pulse import Pulse
 from orchestrator.agent.reserving import Reserving
 from orchestrator.agent.route import Route
@@ -81,8 +81,9 @@ class Caller:
     @property
     def _is_cached(self) -> bool:
         """Return whether the service keeps the head of these requests for others."""
-        is_long = self.route.head.tokens >= cacheable_tokens(self.route.name)
-        return is_long and caches_prompts(self.route.model)
+        head = self.route.head
+        is_marked = head.shortest is not None and head.tokens >= head.shortest
+        return is_marked and caches_prompts(self.route.model)
 
     async def _ask(self, state: AgentState, pulse: Pulse, *, last: bool) -> Reply:
         reserved, output = await self.reserving.reserve(
@@ -95,13 +96,13 @@ class Caller:
                 state.transcript,
                 max_output_tokens=output,
                 previous_end=state.previous_end,
+                previous_message=state.previous_message,
             )
             state.turns += 1
             self._intend(state, view, output, reserved)
             await self.log.sync()
             self.head_start.sent(self.route.head.data)
             used = reserved.amount  # unknown usage is booked as reserved
-            state.previous_end = len(state.transcript) - 1
             reply = await self._complete(state, view, output, reserved, pulse)
             if reply.usage.known:
                 used = Amount(self._usd(reply) or 0.0, reply.usage.limited_tokens)
@@ -133,6 +134,7 @@ class Caller:
             ),
             agent=self.spec.id,
         )
+        state.answered(reply.message_id)
         if kept:
             state.take_reply(reply.content, reply.usage)
 

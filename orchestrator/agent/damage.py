@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.agent.state import AgentState
+from orchestrator.context.marks import End
 from orchestrator.context.view import Head, make_view
 from orchestrator.events import (
     Event,
@@ -98,26 +99,27 @@ class RequestProof:
         follows = self._next.get(request.seq)
         return follows is None or follows.data.get("call") in lacking
 
-    def check(
-        self, request: Event, state: AgentState, *, ends: Sequence[int | None]
-    ) -> None:
+    def check(self, request: Event, state: AgentState) -> None:
         """Compare a request with what the log says it was.
 
         Args:
             request: the event.
             state: as it was when the request left.
-            ends: where the request before may have ended.
         """
         if self.proven or not self._from or request.seq < self._from:
             return
-        last = len(state.transcript) - 1
-        near = range(last, max(last - _NEAR, -1), -1)
-        for previous_end in dict.fromkeys([*ends, None, *near]):
+        transcript = state.transcript
+        ends = [
+            End(place, len(transcript.messages[place]["content"]), transcript.tokens)
+            for place in range(len(transcript) - 1, -1, -1)[:_NEAR]
+        ]
+        for previous_end in dict.fromkeys([state.previous_end, None, *ends]):
             view = make_view(
                 self.head,
-                state.transcript,
+                transcript,
                 max_output_tokens=request.data["max_output_tokens"],
                 previous_end=previous_end,
+                previous_message=state.previous_message,
             )
             if sha256(view.body) == request.data["sha256"]:
                 self.proven = True

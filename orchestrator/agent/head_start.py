@@ -8,38 +8,18 @@ prompt caching, as of November 2026).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Final
 
 import anyio
 
-__all__ = ["FOLLOWS", "Ahead", "HeadStart", "cacheable_tokens"]
+from orchestrator.models.caching import LIFETIME_S
+
+__all__ = ["FOLLOWS", "Ahead", "HeadStart"]
 
 WAIT_S = 5.0
 """Longest wait for the answer to the request that went ahead."""
-LIFETIME_S = 300.0
-"""Of what is cached, from the start of the newest request that used it."""
-
-# Shortest start of a request that is cached, in tokens: Anthropic's documentation of
-# prompt caching, as of November 2026. It is silent on Sonnet 5.5, Haiku 5.5 and the
-# later Fable models; they get the usual figure.
-_SHORTEST: Final = (
-    (re.compile(r"claude-(opus-5|(fable|mythos)-5$)"), 512),
-    (re.compile(r"claude-(opus-4-7|mythos-preview)"), 2048),
-    (re.compile(r"claude-(opus-4-[56]|haiku-4-5)"), 4096),
-)
-_USUAL: Final = 1024
-
-
-def cacheable_tokens(model: str) -> int:
-    """Return how many tokens the start of a request to `model`, a bare id, must have.
-
-    With fewer the service does not cache it.
-    """
-    return next((n for pattern, n in _SHORTEST if pattern.match(model)), _USUAL)
 
 
 class Ahead:
@@ -81,6 +61,8 @@ class _Shared:
     """Nobody waits any longer than this for the one that is ahead."""
     news: anyio.Event = field(default_factory=anyio.Event)
     """The one ahead is answered, or over."""
+    is_known: bool = False
+    """An answer to one of them began: the head is in the cache."""
 
 
 class HeadStart:
@@ -121,6 +103,13 @@ class HeadStart:
             with anyio.CancelScope(deadline=end):
                 await shared.news.wait()
 
+    def knows(self, head: bytes) -> bool:
+        """Return whether a request that leaves now should find `head` in the cache."""
+        shared = self._heads.get(head)
+        if shared is None or not shared.is_known:
+            return False
+        return anyio.current_time() - shared.began <= self._lifetime_s
+
     def sent(self, head: bytes) -> None:
         """Take note that a request with `head` leaves: what is cached lives on."""
         shared = self._heads.get(head)
@@ -137,4 +126,8 @@ class HeadStart:
                 del self._heads[head]  # nothing is cached: the next one is ahead
             shared.news.set()
 
-        return Ahead(shared.news.set, over)
+        def begun() -> None:
+            shared.is_known = True
+            shared.news.set()
+
+        return Ahead(begun, over)

@@ -18,7 +18,6 @@ from orchestrator.events import (
     Event,
     LimitReachedEvent,
     ModelAnswered,
-    ModelFailed,
     ModelRequested,
     NotesUpdated,
     ResultReplaced,
@@ -79,9 +78,6 @@ class Replay:
     may_have_begun: frozenset[str] = frozenset()
     _begun: set[str] = field(default_factory=set)
     """Calls with effects that were started."""
-    _end_before: int | None = None
-    """What `previous_end` was before the request that has no outcome."""
-    _under_way: bool = False
     _turn: int = 0
     """Of the newest request."""
     _recovered: int = 0
@@ -106,9 +102,6 @@ class Replay:
     def close(self) -> None:
         """Mark what must not run again, and what will be sent again."""
         state = self.state
-        if self._under_way:
-            # The same request leaves once more, marks included.
-            state.previous_end = self._end_before
         calls = {call["id"]: call["name"] for call in state.transcript.open_calls}
         state.prior = {
             call: each for call, each in state.prior.items() if call in calls
@@ -128,25 +121,15 @@ class Replay:
         if state.last_answered:
             state.raise_limit()
         self._end_step()
-        if self._under_way and not (state.pending_results or state.pending_texts):
-            state.previous_end = self._end_before  # the same once more
         state.flush()
         if self.proof:
-            self.proof.check(event, state, ends=(state.previous_end, self._end_before))
+            self.proof.check(event, state)
         self._turn = event.data["turn"]
-        self._send()
-
-    def _send(self) -> None:
-        state = self.state
-        self._end_before, self._under_way = state.previous_end, True
-        state.previous_end = len(state.transcript) - 1
-
-    def _failed(self, _event: Event) -> None:
-        self._under_way = False
 
     def _answered(self, event: Event) -> None:
         state, answered = self.state, parse(event, ModelAnswered)
         self._receive()
+        state.answered(answered.message_id)
         state.turns = answered.turn  # one without an answer is made again
         reply = Reply(
             content=answered.content,
@@ -171,9 +154,6 @@ class Replay:
         """Make ready for a reply, whose request may be lost."""
         self._end_step()
         self.state.flush()
-        if not self._under_way:
-            self._send()
-        self._under_way = False
 
     def _tool_started(self, event: Event) -> None:
         if event.data["call"] not in self.state.transcript.call_ids:
@@ -189,6 +169,7 @@ class Replay:
         state, data = self.state, event.data
         if event.cause != self._recovered:
             self._receive()
+            state.answered("")
             self._recovered = event.cause
             state.turns = max(state.turns, self._turn)
             state.last_answered = state.reached is not None
@@ -280,7 +261,6 @@ class Replay:
 
     _HANDLERS: ClassVar[dict[str, Callable[..., None]]] = {
         ModelRequested.KIND: _requested,
-        ModelFailed.KIND: _failed,
         ModelAnswered.KIND: _answered,
         ToolStarted.KIND: _tool_started,
         ToolEnded.KIND: _tool_ended,

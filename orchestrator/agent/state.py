@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from orchestrator.agent.budget import NOTHING, Amount
 from orchestrator.agent.stops import Say, Streaks, Verdict
 from orchestrator.clock import Clock
+from orchestrator.context.marks import End
 from orchestrator.context.transcript import Transcript
 from orchestrator.errors import LimitReached
 from orchestrator.events import ResultReplaced, ThinkingDropped
@@ -37,7 +38,8 @@ class AgentState:
         max_output_tokens: bound of the next reply.
         turns: model calls made.
         carried_s: seconds at work in earlier processes.
-        previous_end: index of the last message of the request before.
+        previous_end: where the newest request ended that was answered.
+        previous_message: id of that answer, or "".
         composition: estimated tokens by layer.
         spent: used in earlier processes.
         prior: open call → what is known of it before it would run.
@@ -60,7 +62,8 @@ class AgentState:
     turns: int = 0
     carried_s: float = 0.0
     spent: Amount = NOTHING
-    previous_end: int | None = None
+    previous_end: End | None = None
+    previous_message: str = ""
     streaks: Streaks = field(default_factory=Streaks)
     composition: dict[str, int] = field(default_factory=dict)
     prior: dict[str, Prior] = field(default_factory=dict)
@@ -147,6 +150,14 @@ class AgentState:
         self._compose("text", texts)
         self.transcript.append("user", blocks, tokens=results + texts)
         self.pending_results, self.pending_texts, self.late = [], [], 0
+
+    def answered(self, message: str) -> None:
+        """Note that the request with everything up to now was answered.
+
+        Args:
+            message: id of the answer, or "".
+        """
+        self.previous_end, self.previous_message = self.transcript.end, message
 
     def take_reply(self, content: Sequence[Block], usage: Usage) -> None:
         """Append the assistant's message and take over the reported size."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from orchestrator.context.marks import End
 from orchestrator.messages import Block, Message, encode, tool_calls, without_thinking
 
 __all__ = ["Transcript"]
@@ -18,6 +19,8 @@ class Transcript:
 
     `known_tokens` is what the service reported for the newest request and its answer;
     `added_tokens` estimates what came after it.
+    `first_tokens` estimates the first message and all before it; `rewritten` counts how
+    often what was sent has changed.
     """
 
     def __init__(self) -> None:
@@ -25,6 +28,8 @@ class Transcript:
         self.pieces: list[bytes] = []
         self.known_tokens = 0
         self.added_tokens = 0
+        self.first_tokens = 0
+        self.rewritten = 0
         self.call_ids: set[str] = set()
 
     def __len__(self) -> int:
@@ -34,6 +39,11 @@ class Transcript:
     def tokens(self) -> int:
         """Return the size of the next request, in tokens: reported plus estimated."""
         return self.known_tokens + self.added_tokens
+
+    @property
+    def end(self) -> End:
+        """Return where a request with everything up to now ends."""
+        return End(len(self) - 1, len(self.messages[-1]["content"]), self.tokens)
 
     def append(self, role: str, content: Sequence[Block], *, tokens: int) -> None:
         """Append one message; what a role adds to its own last message joins that.
@@ -58,6 +68,8 @@ class Transcript:
         self.messages.append(message)
         self.pieces.append(encode(message))
         self.added_tokens += tokens
+        if len(self.messages) == 1:
+            self.first_tokens += tokens
         self.call_ids |= {block["id"] for block in tool_calls(content)}
 
     def reported(self, tokens: int) -> None:
@@ -78,6 +90,7 @@ class Transcript:
                 dropped += max(len(message["content"]) - len(content), 1)
                 self.messages[place] = {"role": "assistant", "content": content}
                 self.pieces[place] = encode(self.messages[place])
+        self.rewritten += bool(dropped)
         return dropped
 
     @property

@@ -1,25 +1,23 @@
 """The view: what is sent to the model this turn, as messages and as bytes.
 
-Up to four cache marks, none on an empty text: the prefix (tools and system), the first
-user message, the end of the previous request, the end of this one. The mark on the
-previous end keeps the cache in reach where a turn adds more blocks than the service
-looks back.
+Everything in it is from the transcript and from figures in the log, so that a resumed
+run sends the same bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
 
+from orchestrator.context.marks import MARK, End, Marks, Sizes, can_carry, choose_marks
 from orchestrator.context.transcript import Transcript
 from orchestrator.messages import Block, Message, encode
+from orchestrator.models.caching import shortest_cached
 
 __all__ = ["Head", "View", "make_head", "make_view"]
 
-CACHE_MARK = {"type": "ephemeral"}
-# Kinds of block that may carry a mark; thinking blocks must go back untouched.
-MARKABLE = frozenset({"text", "tool_result", "image", "document"})
+_DIAGNOSTICS: Final = "diagnostics"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +25,22 @@ class Head:
     """The part of a request that never changes for an agent: a JSON object, open."""
 
     data: bytes
+    """Without marks: what requests that start alike have in common."""
     tokens: int
     """Estimated size of system prompt and tools."""
+    tools_tokens: int = 0
+    """Of the tools alone."""
+    shortest: int | None = None
+    """Start of a request that the model's service caches, in tokens; None: no request
+    has marks."""
+    diagnoses: bool = False
+    """Requests ask why the cache was missed, if it was."""
+    _marked: Mapping[tuple[bool, bool], bytes] = field(default_factory=dict, repr=False)
+    """Whether tools and system are marked → the same with those marks."""
+
+    def opened(self, marks: Marks) -> bytes:
+        """Return it with `marks`, as far as they are on tools and system."""
+        return self._marked[marks.tools, marks.system]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,24 +56,46 @@ def make_head(
     model: str,
     system: Sequence[Block],
     tools: Sequence[dict[str, Any]],
-    settings: dict[str, Any],
+    settings: Mapping[str, Any],
     tokens: int,
+    tools_tokens: int = 0,
+    marks: bool = True,
 ) -> Head:
     """Return the fixed start of every request of one agent.
 
     Args:
         model: bare id.
-        system: text blocks; the last one is marked for the cache.
+        system: text blocks.
         tools: definitions, in their one order.
-        settings: further fields of the request (`thinking`, `output_config`).
+        settings: further fields of the request (`thinking`, `output_config`). With
+            `diagnostics` each request names the answer before it.
         tokens: estimated size of system and tools.
+        tools_tokens: of the tools alone.
+        marks: whether requests have cache marks at all.
     """
-    head: dict[str, Any] = {"model": model, "stream": True, **settings}
-    if tools:
-        head["tools"] = list(tools)
-    if system:
-        head["system"] = [*system[:-1], {**system[-1], "cache_control": CACHE_MARK}]
-    return Head(encode(head)[:-1], tokens)
+    fixed = {name: each for name, each in settings.items() if name != _DIAGNOSTICS}
+
+    def opened(*, in_tools: bool, in_system: bool) -> bytes:
+        head: dict[str, Any] = {"model": model, "stream": True, **fixed}
+        if tools:
+            head["tools"] = _marked(tools, {len(tools) - 1} if in_tools else ())
+        if system:
+            head["system"] = _marked(system, texts[-1:] if in_system else ())
+        return encode(head)[:-1]
+
+    texts = [place for place, block in enumerate(system) if can_carry(block)]
+    return Head(
+        data=opened(in_tools=False, in_system=False),
+        tokens=tokens,
+        tools_tokens=tools_tokens,
+        shortest=shortest_cached(model) if marks else None,
+        diagnoses=_DIAGNOSTICS in settings,
+        _marked={
+            (in_tools, in_system): opened(in_tools=in_tools, in_system=in_system)
+            for in_tools in (False, True)
+            for in_system in (False, True)
+        },
+    )
 
 
 def make_view(
@@ -69,7 +103,8 @@ def make_view(
     transcript: Transcript,
     *,
     max_output_tokens: int,
-    previous_end: int | None,
+    previous_end: End | None,
+    previous_message: str = "",
 ) -> View:
     """Return what is sent now: the whole transcript, marked for the cache.
 
@@ -77,29 +112,45 @@ def make_view(
         head: from `make_head`.
         transcript: its last message is the user's.
         max_output_tokens: bound of the reply.
-        previous_end: index of the last message of the request before, or None.
+        previous_end: end of the newest request that was answered, or None.
+        previous_message: id of that answer, or "".
     """
-    marked = {0, len(transcript) - 1}
-    if previous_end is not None:
-        marked.add(previous_end)
-    pieces = [
-        _marked(transcript.messages[index]) if index in marked else piece
-        for index, piece in enumerate(transcript.pieces)
-    ]
+    marks = _marks(head, transcript, previous_end)
+    pieces = list(transcript.pieces)
+    for index, blocks in marks.blocks.items():
+        content = _marked(transcript.messages[index]["content"], blocks)
+        pieces[index] = encode({"role": "user", "content": content})
+    tail = b""
+    if head.diagnoses:
+        asked = {"previous_message_id": previous_message or None}
+        tail = b',"diagnostics":' + encode(asked)
     body = b"".join(
         (
-            head.data,
+            head.opened(marks),
             b',"messages":[',
             b",".join(pieces),
-            b'],"max_tokens":%d}' % max_output_tokens,
+            b'],"max_tokens":%d' % max_output_tokens,
+            tail,
+            b"}",
         )
     )
     return View(list(transcript.messages), body)
 
 
-def _marked(message: Message) -> bytes:
-    content: list[Block] = message["content"]
-    if message["role"] != "user" or content[-1].get("type") not in MARKABLE:
-        return encode(message)
-    last = {**content[-1], "cache_control": CACHE_MARK}
-    return encode({"role": "user", "content": [*content[:-1], last]})
+def _marks(head: Head, transcript: Transcript, previous_end: End | None) -> Marks:
+    if head.shortest is None:
+        return Marks()
+    sizes = Sizes(
+        head.tools_tokens, head.tokens, transcript.first_tokens, transcript.tokens
+    )
+    return choose_marks(
+        transcript.messages, sizes, previous=previous_end, shortest=head.shortest
+    )
+
+
+def _marked(blocks: Sequence[Block], places: Collection[int]) -> list[Block]:
+    """Return `blocks`, those at `places` marked."""
+    return [
+        {**block, "cache_control": MARK} if place in places else block
+        for place, block in enumerate(blocks)
+    ]

@@ -15,11 +15,7 @@ from agent_bench import DONE, PRICE, AgentBench
 
 from orchestrator.agent.budget import NOTHING
 from orchestrator.agent.build import Services, head_of
-from orchestrator.agent.head_start import (
-    FOLLOWS,
-    HeadStart,
-    cacheable_tokens,
-)
+from orchestrator.agent.head_start import FOLLOWS, HeadStart
 from orchestrator.clock import SystemClock
 from orchestrator.errors import ModelError
 from orchestrator.messages import text_block, text_of
@@ -188,26 +184,6 @@ async def test_one_that_fails_after_its_time_leaves_what_others_sent_alone() -> 
     assert await start.wait(HEAD) is FOLLOWS
 
 
-@pytest.mark.parametrize(
-    ("model", "tokens"),
-    [
-        ("claude-opus-5-5", 512),
-        ("claude-fable-5", 512),
-        ("claude-fable-5-2", 1024),
-        ("claude-sonnet-5-5", 1024),
-        ("claude-haiku-5-5", 1024),
-        ("claude-opus-4-8", 1024),
-        ("claude-opus-4-7", 2048),
-        ("claude-haiku-4-5-20251001", 4096),
-        ("somebody-s", 1024),
-    ],
-)
-def test_the_shortest_start_that_is_cached_is_the_model_s(
-    model: str, tokens: int
-) -> None:
-    assert cacheable_tokens(model) == tokens
-
-
 async def test_a_model_says_whether_it_caches_through_all_that_wraps_it() -> None:
     own = AnthropicModel(api_key="any", base_url="http://127.0.0.1:9")
     clock = SystemClock()
@@ -374,7 +350,7 @@ async def test_later_requests_of_an_agent_never_wait(tmp_path: Path) -> None:
     bench, model = Bench(tmp_path), Caching()
     await bench.services.head_start.wait(head(bench, model))
     agent = bench.agent(model, bench.spec("a1", system=LONG))
-    agent.state.previous_end = 0
+    agent.state.answered("msg_1")
     model.goes_on.set()
 
     with anyio.fail_after(2):

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from orchestrator.context.marks import End
 from orchestrator.context.transcript import Transcript
 from orchestrator.context.view import View, make_head, make_view
 from orchestrator.messages import Block, encode, text_block, tool_result
@@ -30,7 +31,8 @@ def head_of(**changes: Any) -> Any:
         "system": SYSTEM,
         "tools": TOOLS,
         "settings": {"thinking": {"type": "adaptive"}},
-        "tokens": 9,
+        "tokens": 3000,
+        "tools_tokens": 2000,
         **changes,
     }
     return make_head(**given)
@@ -39,7 +41,7 @@ def head_of(**changes: Any) -> Any:
 def grown(turns: int, *, calls: int = 1) -> Transcript:
     """A conversation of `turns` whole steps, with a user message at the end."""
     transcript = Transcript()
-    transcript.append("user", [text_block("go")], tokens=1)
+    transcript.append("user", [text_block("go")], tokens=3100)
     for turn in range(turns):
         ids = [f"t{turn}-{n}" for n in range(calls)]
         uses = [{"type": "tool_use", "id": i, "name": "grep", "input": {}} for i in ids]
@@ -50,9 +52,12 @@ def grown(turns: int, *, calls: int = 1) -> Transcript:
 
 
 def view_of(transcript: Transcript, previous_end: int | None = None) -> View:
-    return make_view(
-        head_of(), transcript, max_output_tokens=100, previous_end=previous_end
-    )
+    """What is sent where the request before ended with that message."""
+    end = None
+    if previous_end is not None:
+        blocks = len(transcript.messages[previous_end]["content"])
+        end = End(previous_end, blocks, transcript.tokens)
+    return make_view(head_of(), transcript, max_output_tokens=100, previous_end=end)
 
 
 def marks(value: Any) -> list[Block]:
@@ -101,34 +106,6 @@ def test_marks_are_on_the_prefix_the_task_and_both_ends() -> None:
     assert len(marks(body)) == 4
 
 
-@pytest.mark.parametrize(
-    ("turns", "previous_end", "count"),
-    [
-        pytest.param(0, None, 2, id="first request"),
-        pytest.param(1, 0, 3, id="second request"),
-        pytest.param(0, 0, 2, id="the same request again"),
-        pytest.param(5, 8, 4, id="ordinary turn"),
-        pytest.param(5, 9, 3, id="an assistant message carries none"),
-    ],
-)
-def test_there_are_never_more_than_four_marks(
-    turns: int, previous_end: int | None, count: int
-) -> None:
-    body = orjson.loads(view_of(grown(turns), previous_end).body)
-
-    assert len(marks(body)) == count
-
-
-def test_no_mark_on_a_kind_of_block_that_cannot_carry_one() -> None:
-    transcript = grown(1)
-    strange = {"type": "search_result_of_later", "data": 1}
-    transcript.append("user", [strange], tokens=1)
-
-    body = orjson.loads(view_of(transcript).body)
-
-    assert "cache_control" not in body["messages"][-1]["content"][-1]
-
-
 def test_what_is_kept_stays_without_marks() -> None:
     transcript = grown(2)
 
@@ -160,6 +137,40 @@ def test_each_request_begins_with_the_bytes_of_the_one_before() -> None:
         assert later.startswith(earlier.removesuffix(tail))
 
 
+def test_with_diagnostics_each_request_names_the_answer_before_it() -> None:
+    head = head_of(settings={"diagnostics": {"previous_message_id": None}})
+
+    first, later = (
+        orjson.loads(
+            make_view(
+                head,
+                grown(1),
+                max_output_tokens=5,
+                previous_end=None,
+                previous_message=message,
+            ).body
+        )
+        for message in ("", "msg_1")
+    )
+
+    assert first["diagnostics"] == {"previous_message_id": None}
+    assert later["diagnostics"] == {"previous_message_id": "msg_1"}
+
+
+def test_an_endpoint_that_refuses_marks_gets_none() -> None:
+    head = head_of(marks=False)
+
+    view = make_view(head, grown(3), max_output_tokens=5, previous_end=None)
+
+    assert marks(orjson.loads(view.body)) == []
+    assert unmarked(view_of(grown(3)).body) == view.body.replace(b":5}", b":100}")
+
+
+def test_what_alike_requests_share_is_the_same_whatever_is_marked() -> None:
+    assert head_of().data == head_of(marks=False).data
+    assert b"cache_control" not in head_of().data
+
+
 words = st.text(min_size=1).filter(str.strip).map(text_block)
 steps = st.lists(
     st.tuples(
@@ -177,7 +188,7 @@ def test_no_view_of_a_lawful_conversation_is_refused(
     steps: list[tuple[list[Block], int, list[Block]]], end: int
 ) -> None:
     transcript = Transcript()
-    transcript.append("user", [text_block("go")], tokens=1)
+    transcript.append("user", [text_block("go")], tokens=3100)
     for number, (said, calls, added) in enumerate(steps):
         ids = [f"t{number}-{n}" for n in range(calls)]
         uses = [{"type": "tool_use", "id": i, "name": "grep", "input": {}} for i in ids]
@@ -191,4 +202,4 @@ def test_no_view_of_a_lawful_conversation_is_refused(
     body = orjson.loads(view.body)
     assert shape_problem(body) == ""
     assert len(marks(body)) <= 4
-    assert all(block["type"] != "thinking" for block in marks(body))
+    assert all(block.get("type") != "thinking" for block in marks(body))
