@@ -29,13 +29,13 @@ def failure(status: int, said: object, retry_after_s: float | None = None) -> Fa
     """
     whole = said if isinstance(said, dict) else {}
     error = whole.get("error")
-    facts = error if isinstance(error, dict) else whole
+    facts = error if isinstance(error, dict) else {}
     details = facts.get("details")
     code = details.get("error_code") if isinstance(details, dict) else None
     kind = facts.get("type")
     return Failure(
         status,
-        type=kind if isinstance(kind, str) and kind != "error" else "",
+        type=kind if isinstance(kind, str) else "",
         code=code if isinstance(code, str) else "",
         message=_words(facts) or _words(whole) or _of_other(said),
         retry_after_s=retry_after_s,
