@@ -4,6 +4,7 @@ OrchestratorError
     SpecError               a task, profile, prompt or option is wrong
         NotYet              the field exists, its feature does not
     ModelError              the model service gave no usable reply; `kind` says why
+    NotSent                 a request was held back: its run is parked
     ToolError               told to the model as a result; the run goes on
         OutsideWorkspace    a path leads out of the workspace, or is excluded
     LimitReached            a limit of the run or of an agent was reached
@@ -20,6 +21,7 @@ __all__ = [
     "LimitReached",
     "ModelError",
     "ModelErrorKind",
+    "NotSent",
     "NotYet",
     "OrchestratorError",
     "OutsideWorkspace",
@@ -115,6 +117,10 @@ class ModelError(OrchestratorError):
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.message}"
+
+
+class NotSent(OrchestratorError):
+    """A request was held back before it left, since its run is parked."""
 
 
 class ToolError(OrchestratorError):

@@ -11,6 +11,7 @@ from orchestrator.agent.caller import Caller
 from orchestrator.agent.head_start import HeadStart
 from orchestrator.agent.hooks import NO_HOOKS, Hooks, Words
 from orchestrator.agent.loop import Agent
+from orchestrator.agent.parking import Parking
 from orchestrator.agent.reserving import Reserving
 from orchestrator.agent.route import Route
 from orchestrator.agent.spec import AgentSpec
@@ -44,6 +45,7 @@ class Services:
         words: the program's prompts.
         base_tools: tools that need no port of an agent, the user's own included.
         head_start: lets the first of alike requests go ahead.
+        parking: the gate before every request.
         heads: the starts of requests up to now; agents of a profile share one.
     """
 
@@ -61,6 +63,7 @@ class Services:
     read_tokens: int
     clip_tokens: int
     head_start: HeadStart = field(default_factory=HeadStart)
+    parking: Parking = field(default_factory=Parking)
     heads: dict[bytes, Head] = field(default_factory=dict)
 
 
@@ -112,6 +115,7 @@ def build_agent(
         reserving=Reserving(spec.id, own),
         log=services.log,
         head_start=services.head_start,
+        parking=services.parking,
     )
     executor = Executor(registry, services.log, services.clip, services.clock)
     transcript = state.transcript

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 
 from orchestrator.agent.budget import NOTHING, Amount, Budget, Reservation
 from orchestrator.agent.head_start import FOLLOWS, Ahead, HeadStart
+from orchestrator.agent.parking import Parking, Sending
 from orchestrator.agent.pulse import Pulse
 from orchestrator.agent.reserving import Reserving
 from orchestrator.agent.route import Route
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
 from orchestrator.context.view import View, make_view
-from orchestrator.errors import ModelError
+from orchestrator.errors import ModelError, NotSent
 from orchestrator.events import (
     ModelAnswered,
     ModelFailed,
@@ -34,6 +37,7 @@ class Caller:
         route: where they go.
         reserving: sets their price aside.
         head_start: lets the first of alike requests of a run go ahead.
+        parking: the gate before each of them.
     """
 
     spec: AgentSpec
@@ -41,6 +45,7 @@ class Caller:
     reserving: Reserving
     log: EventLog
     head_start: HeadStart = field(default_factory=HeadStart)
+    parking: Parking = field(default_factory=Parking)
 
     @property
     def budget(self) -> Budget:
@@ -51,6 +56,8 @@ class Caller:
         self, state: AgentState, *, last: bool = False, pulse: Pulse | None = None
     ) -> Reply:
         """Send everything up to now and return the whole reply.
+
+        Where the run is parked, before or by this request, it waits until cancelled.
 
         Args:
             state: its waiting user message is appended first.
@@ -63,10 +70,17 @@ class Caller:
         """
         state.flush()
         pulse = pulse or Pulse()
-        with await self._turn(state, pulse, last=last) as turn:
-            reply = await self._ask(state, pulse, last=last)
-            turn.begun()
-        return reply
+        await self.parking.passed(pulse)
+        try:
+            with await self._turn(state, pulse, last=last) as turn:
+                reply = await self._ask(state, pulse, last=last)
+                turn.begun()
+        except (ModelError, NotSent) as error:
+            if not self.parking.takes(error, self.log.newest(self.spec.id)):
+                raise
+        else:
+            return reply
+        return await self.parking.waits(pulse)
 
     async def _turn(self, state: AgentState, pulse: Pulse, *, last: bool) -> Ahead:
         """Wait until the first request of an agent may leave; nothing is set aside."""
@@ -91,6 +105,7 @@ class Caller:
         )
         used = NOTHING
         try:
+            await self.parking.passed(pulse)  # the reserve may have taken a while
             view = make_view(
                 self.route.head,
                 state.transcript,
@@ -110,12 +125,16 @@ class Caller:
             if not error.begun:
                 used = NOTHING
             raise
+        except NotSent:
+            used = NOTHING
+            raise
         finally:
             self.budget.settle(reserved, used)
         return reply
 
     def answered(self, state: AgentState, reply: Reply, *, kept: bool) -> None:
         """Write the outcome of a call down, and keep its message if `kept`."""
+        self.parking.answered()
         self.log.append(
             ModelAnswered(
                 turn=state.turns,
@@ -166,18 +185,6 @@ class Caller:
         reserved: Reservation,
         pulse: Pulse,
     ) -> Reply:
-        request = ModelRequest(
-            model=self.route.name,
-            system=self.spec.system,
-            tools=self.spec.tools,
-            messages=view.messages,
-            max_output_tokens=output,
-            body=view.body,
-            call_s=self.spec.call_s,
-            silence_s=self.spec.silence_s,
-            on_progress=pulse.beat,
-        )
-
         def on_retry(retry: Retry) -> None:
             pulse.excuse(retry.wait_s)
             self.log.append(
@@ -187,7 +194,13 @@ class Caller:
                 self.budget.repeat(reserved)
 
         try:
-            return await self.route.model.complete(request, on_retry=on_retry)
+            with self.parking.sending() as sending:
+                request = self._request(view, output, pulse, sending)
+                return await self.route.model.complete(request, on_retry=on_retry)
+        except NotSent as error:
+            failed = ModelFailed(state.turns, "not_sent", str(error))
+            self.log.append(failed, agent=self.spec.id)
+            raise
         except ModelError as error:
             self.log.append(
                 ModelFailed(
@@ -196,6 +209,27 @@ class Caller:
                 agent=self.spec.id,
             )
             raise
+
+    def _request(
+        self, view: View, output: int, pulse: Pulse, sending: Sending
+    ) -> ModelRequest:
+        @contextmanager
+        def waiting() -> Iterator[None]:
+            with pulse.waiting_for_others(), sending.waiting():
+                yield
+
+        return ModelRequest(
+            model=self.route.name,
+            system=self.spec.system,
+            tools=self.spec.tools,
+            messages=view.messages,
+            max_output_tokens=output,
+            body=view.body,
+            call_s=self.spec.call_s,
+            silence_s=self.spec.silence_s,
+            on_progress=pulse.beat,
+            while_waiting=waiting,
+        )
 
     def _usd(self, reply: Reply) -> float | None:
         return round(self.route.price.usd(reply.usage), 8) if self.route.price else None

@@ -110,7 +110,7 @@ class Agent:
     async def _ask(self) -> Reply:
         """Make one model call, within what is left of the time, while it gets on."""
         pulse = Pulse(self.spec.stall_s)
-        with anyio.move_on_after(self.left_s), pulse.watching():
+        with anyio.move_on_after(self.left_s) as pulse.limit, pulse.watching():
             return await self.caller.ask(self.state, pulse=pulse)
         if pulse.has_stopped:
             raise LimitReached("stall_s", pulse.idle_s, pulse.stall_s)
@@ -302,9 +302,10 @@ class Agent:
             text = self.words("last_call", limit=why, tool=self.spec.hand_in)
             self._say([text], "limit")
             state.last_told = True
+        pulse = Pulse()
         try:
-            with anyio.fail_after(self._last_call_s):
-                reply = await self.caller.ask(state, last=True)
+            with anyio.fail_after(self._last_call_s) as pulse.limit:
+                reply = await self.caller.ask(state, last=True, pulse=pulse)
         except TimeoutError:
             return f"no answer within {self._last_call_s:.3g} s"
         except LimitReached:

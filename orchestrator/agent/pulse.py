@@ -22,12 +22,14 @@ class Pulse:
     Attributes:
         stall_s: longest time without progress, in seconds; infinite without a limit.
         on_first: called at the first piece of an answer.
+        limit: the scope of the call's time limit, or None.
     """
 
     def __init__(self, stall_s: float | None = None) -> None:
         """Watch a call for `stall_s` seconds without progress; None: never end it."""
         self.stall_s = float("inf") if stall_s is None else stall_s
         self.on_first: Callable[[], None] | None = None
+        self.limit: anyio.CancelScope | None = None
         self._step_s = self.stall_s / STEPS
         self._scope = anyio.CancelScope()
         self._moved = self._newest = anyio.current_time()
@@ -78,6 +80,12 @@ class Pulse:
         finally:
             self._newest = anyio.current_time()
             self._wait_until(self._newest)
+
+    def stand_still(self) -> None:
+        """Let no limit of time end the call any more: it waits for a later process."""
+        self._scope.deadline = float("inf")
+        if self.limit is not None:
+            self.limit.deadline = float("inf")
 
     def _wait_until(self, newest: float) -> None:
         """Let the call go on for `stall_s` after `newest`.

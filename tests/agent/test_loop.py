@@ -392,10 +392,10 @@ async def test_a_refusal_ends_with_its_category_and_nothing_is_sent_again(
 
 
 async def test_a_failing_model_is_an_outcome(bench: AgentBench) -> None:
-    outcome = await bench.run([fail("quota_exhausted", "no credit")])
+    outcome = await bench.run([fail("invalid", "no such model")])
 
     assert outcome.kind == "failed"
-    assert outcome.reason == "quota_exhausted: no credit"
+    assert outcome.reason == "invalid: no such model"
 
 
 async def test_a_pause_goes_on(bench: AgentBench) -> None:

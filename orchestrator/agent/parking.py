@@ -1,0 +1,158 @@
+"""The gate before every request of a run: once it is parked, nothing more is sent.
+
+A quota that is used up, a key that is refused in mid run and an endpoint that is down
+are nobody's failure. Who meets one waits here, as do all that would send something
+after it, until the process lets go of the run; later ones go on from the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NoReturn
+
+import anyio
+
+from orchestrator.agent.pulse import Pulse
+from orchestrator.errors import ModelError, NotSent
+
+__all__ = ["Parking", "Sending"]
+
+NOT_THE_API = "http_403"
+"""Detail of a 403 that is not in the API's words: something on the way refuses what
+one request holds; the key is good."""
+
+
+class Parking:
+    """Whether a run may send; one for all of its agents.
+
+    Attributes:
+        why: the error that parked it, or None.
+        cause: `seq` of the event that told of that error, or 0.
+    """
+
+    def __init__(self, *, was_answered: bool = False) -> None:
+        """Let all pass.
+
+        Args:
+            was_answered: the run had an answer in an earlier process: its key was good.
+        """
+        self.why: ModelError | None = None
+        self.cause = 0
+        self._was_answered = was_answered
+        self._parked = anyio.Event()
+        self._calls: set[Sending] = set()
+
+    @property
+    def under_way(self) -> int:
+        """Return how many requests are out whose answers may still come."""
+        return sum(each.is_out for each in self._calls)
+
+    def answered(self) -> None:
+        """Take note of an answer to this run."""
+        self._was_answered = True
+
+    def park(self, error: ModelError, cause: int = 0) -> None:
+        """Let nobody pass any more; the first error counts.
+
+        Args:
+            error: what the endpoint said.
+            cause: `seq` of the event that tells of it.
+        """
+        if self.why is None:
+            self.why, self.cause = error, cause
+            self._parked.set()
+
+    def takes(self, error: ModelError | NotSent, cause: int = 0) -> bool:
+        """Park the run where `error` is a reason to, and return whether it is.
+
+        If so, who met it waits at the gate; else the error is its own. In a run that is
+        parked already, so is what may pass by itself.
+
+        Args:
+            error: of a request.
+            cause: `seq` of the event that tells of it.
+        """
+        if isinstance(error, NotSent):
+            return True
+        if self.why is not None and error.is_retryable:
+            return True
+        if not self._is_reason(error):
+            return False
+        self.park(error, cause)
+        return True
+
+    def _is_reason(self, error: ModelError) -> bool:
+        if error.kind == "auth":
+            # Refused from the start, the key is wrong: that is told at once.
+            return self._was_answered and error.detail != NOT_THE_API
+        return error.kind == "quota_exhausted" or error.is_down
+
+    async def passed(self, pulse: Pulse | None = None) -> None:
+        """Pass, or wait until cancelled if the run is parked.
+
+        Args:
+            pulse: of the call that waits; its limits strike no more.
+        """
+        if self.why is not None:
+            await self.waits(pulse)
+
+    async def waits(self, pulse: Pulse | None = None) -> NoReturn:
+        """Wait until cancelled; the call's limits strike no more."""
+        if pulse is not None:
+            pulse.stand_still()
+        while True:
+            await anyio.sleep_forever()
+
+    async def closed(self) -> None:
+        """Wait until the run is parked."""
+        await self._parked.wait()
+
+    @contextmanager
+    def sending(self) -> Iterator[Sending]:
+        """Count what is inside as a request that is under way.
+
+        Raises:
+            NotSent: the run is parked.
+        """
+        call = Sending(self)
+        call.check()
+        self._calls.add(call)
+        try:
+            yield call
+        finally:
+            self._calls.discard(call)
+
+
+@dataclass(slots=True, eq=False)
+class Sending:
+    """One request, tries included.
+
+    Attributes:
+        is_out: an answer to it may come.
+    """
+
+    parking: Parking
+    is_out: bool = True
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Wait, inside, for a try to leave; it does not where the run is parked.
+
+        Raises:
+            NotSent: it is.
+        """
+        self.is_out = False
+        yield
+        self.check()
+        self.is_out = True
+
+    def check(self) -> None:
+        """Make sure that a try may leave.
+
+        Raises:
+            NotSent: the run is parked.
+        """
+        if self.parking.why is not None:
+            raise NotSent("not sent: the run is being parked")
