@@ -7,6 +7,7 @@ empty hands.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import anyio
@@ -82,6 +83,17 @@ class Budget:
         usd, tokens = min(amount.usd, room.usd), min(amount.tokens, room.tokens)
         self._hold(owner, Amount(max(usd, 0.0), max(tokens, 0)))
 
+    def keep(self, owner: str, amount: Amount) -> None:
+        """Keep all of `amount` back for the last call of `owner`.
+
+        Raises:
+            LimitReached: it does not fit, here or above; nothing was changed.
+        """
+        room = self.room(owner)
+        if not amount.fits(room):
+            raise self._reached(by_money=amount.usd > room.usd)
+        self._hold(owner, amount)
+
     def release(self, owner: str) -> None:
         """Give back what was held for `owner`."""
         self._held -= self.holds.pop(owner, NOTHING)
@@ -90,6 +102,26 @@ class Budget:
         self._tell()
         if self.parent:
             self.parent.release(owner)
+
+    @property
+    def held(self) -> Amount:
+        """Return what is kept back for last calls."""
+        return self._held
+
+    def levels(self) -> Iterator[Budget]:
+        """Yield this budget, then each that it is part of."""
+        budget: Budget | None = self
+        while budget is not None:
+            yield budget
+            budget = budget.parent
+
+    def tightest(self) -> Amount:
+        """Return the smallest limits, here and above; infinite where there is none."""
+        usd, tokens = self._tightest("usd"), self._tightest("tokens")
+        return Amount(
+            float("inf") if usd is None else usd,
+            2**62 if tokens is None else int(tokens),
+        )
 
     @property
     def taken(self) -> Amount:
@@ -222,14 +254,12 @@ class Budget:
             self.parent._move(amount, calls)  # noqa: SLF001 - the same class
 
     def _reached(self, *, by_money: bool) -> LimitReached:
-        budget: Budget | None = self
         tightest, smallest = self, float("inf")
-        while budget is not None:
+        for budget in self.levels():
             limit = budget.usd if by_money else budget.tokens
             used = budget.taken.usd if by_money else budget.taken.tokens
             if limit is not None and limit - used < smallest:
                 tightest, smallest = budget, limit - used
-            budget = budget.parent
         if by_money:
             return LimitReached("usd", tightest.taken.usd, tightest.usd or 0)
         return LimitReached("tokens", tightest.taken.tokens, tightest.tokens or 0)

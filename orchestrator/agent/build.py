@@ -10,6 +10,7 @@ from orchestrator.agent.budget import Budget
 from orchestrator.agent.caller import Caller
 from orchestrator.agent.head_start import HeadStart
 from orchestrator.agent.hooks import NO_HOOKS, Hooks, Words
+from orchestrator.agent.incoming import ResultSizes
 from orchestrator.agent.loop import Agent
 from orchestrator.agent.parking import Parking
 from orchestrator.agent.reserving import Reserving
@@ -112,13 +113,14 @@ def build_agent(
     caller = Caller(
         spec=spec,
         route=route_of(services, spec),
-        reserving=Reserving(spec.id, own),
+        reserving=Reserving(spec.id, own, spec.hand_in_tokens),
+        sizes=ResultSizes(services.read_tokens, services.clip_tokens),
         log=services.log,
         head_start=services.head_start,
         parking=services.parking,
     )
     executor = Executor(registry, services.log, services.clip, services.clock)
-    transcript = state.transcript
+    transcript, sizes = state.transcript, caller.sizes
 
     def context_for(call: str) -> ToolContext:
         return ToolContext(
@@ -128,8 +130,8 @@ def build_agent(
             artifacts=services.artifacts,
             redact=services.redact,
             count=services.count,
-            read_tokens=services.read_tokens,
-            clip_tokens=services.clip_tokens,
+            read_tokens=(state.result_sizes or sizes).read_tokens,
+            clip_tokens=(state.result_sizes or sizes).clip_tokens,
             knows_ref=transcript.holds,
         )
 

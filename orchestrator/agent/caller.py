@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from orchestrator.agent.budget import NOTHING, Amount, Budget, Reservation
+from orchestrator.agent.counting import counted
 from orchestrator.agent.head_start import FOLLOWS, Ahead, HeadStart
+from orchestrator.agent.incoming import PARTS, ResultSizes
 from orchestrator.agent.parking import Parking, Sending
 from orchestrator.agent.pulse import Pulse
 from orchestrator.agent.reserving import Reserving
@@ -23,7 +26,14 @@ from orchestrator.events import (
     ModelRetried,
 )
 from orchestrator.ids import sha256
-from orchestrator.models.base import ModelRequest, Reply, Retry, caches_prompts
+from orchestrator.messages import Block
+from orchestrator.models.base import (
+    ModelRequest,
+    Reply,
+    Retry,
+    Usage,
+    caches_prompts,
+)
 from orchestrator.store.eventlog import EventLog
 
 __all__ = ["Caller"]
@@ -38,6 +48,7 @@ class Caller:
         reserving: sets their price aside.
         head_start: lets the first of alike requests of a run go ahead.
         parking: the gate before each of them.
+        sizes: of what calls may bring.
     """
 
     spec: AgentSpec
@@ -46,6 +57,7 @@ class Caller:
     log: EventLog
     head_start: HeadStart = field(default_factory=HeadStart)
     parking: Parking = field(default_factory=Parking)
+    sizes: ResultSizes = field(default_factory=ResultSizes)
 
     @property
     def budget(self) -> Budget:
@@ -120,7 +132,7 @@ class Caller:
             used = reserved.amount  # unknown usage is booked as reserved
             reply = await self._complete(state, view, output, reserved, pulse)
             if reply.usage.known:
-                used = Amount(self._usd(reply) or 0.0, reply.usage.limited_tokens)
+                used = self._used(self._counted(state, reply))
         except ModelError as error:
             if not error.begun:
                 used = NOTHING
@@ -134,6 +146,7 @@ class Caller:
 
     def answered(self, state: AgentState, reply: Reply, *, kept: bool) -> None:
         """Write the outcome of a call down, and keep its message if `kept`."""
+        price = self.route.price
         self.parking.answered()
         self.log.append(
             ModelAnswered(
@@ -150,6 +163,8 @@ class Caller:
                 cut_calls=sorted(reply.cut_calls),
                 broken_calls=reply.broken_calls,
                 stop_details=reply.stop_details,
+                usd_parts=price.parts(reply.usage) if price else {},
+                **self._doubt(state, reply),
             ),
             agent=self.spec.id,
         )
@@ -160,6 +175,55 @@ class Caller:
     def hold(self, state: AgentState, *, expected_tokens: int) -> None:
         """Keep back what a last call costs once `expected_tokens` have come in."""
         self.reserving.hold(state, self.route, expected_tokens=expected_tokens)
+
+    async def beyond(self, state: AgentState, calls: Sequence[Block]) -> list[str]:
+        """Return the ids of the calls of a step that may not run, for want of budget.
+
+        What the others may bring is kept for from now on, and perhaps made smaller.
+
+        Raises:
+            LimitReached: none of them may.
+        """
+        asked = [call for call in calls if self.sizes.of(call["name"])]
+        if not asked:
+            return []
+        parts = [self.sizes.part(each) for each in PARTS]
+        sizes = [[part.of(call["name"]) for call in asked] for part in parts]
+        place, count = await self.reserving.admit(state, self.route, sizes)
+        state.result_sizes, state.incoming = parts[place], sum(sizes[place][:count])
+        return [call["id"] for call in asked[count:]]
+
+    def next_call(self, state: AgentState) -> Amount:
+        """Return the most that the next call takes, with the least output of use."""
+        return self.reserving.next_call(state, self.route)
+
+    def last_output(self, state: AgentState) -> int:
+        """Return how much output a last call could have now, in tokens."""
+        return self.reserving.last_output(state, self.route)
+
+    def _counted(self, state: AgentState, reply: Reply) -> Usage:
+        """Return what limits count of a reply whose usage is known."""
+        return counted(
+            reply.usage,
+            reply.content,
+            sent_tokens=state.transcript.tokens,
+            count=state.count,
+        )
+
+    def _used(self, usage: Usage) -> Amount:
+        usd = self.route.price.usd(usage) if self.route.price else 0.0
+        return Amount(round(usd, 8), usage.limited_tokens)
+
+    def _doubt(self, state: AgentState, reply: Reply) -> dict[str, Any]:
+        """Return what limits count, where that is not what the service told."""
+        usage = self._counted(state, reply) if reply.usage.known else reply.usage
+        if usage == reply.usage:
+            return {}
+        used = self._used(usage)
+        return {
+            "counted_usd": used.usd if self.route.price else None,
+            "counted_tokens": used.tokens,
+        }
 
     def _intend(
         self, state: AgentState, view: View, output: int, reserved: Reservation
@@ -172,6 +236,7 @@ class Caller:
                 max_output_tokens=output,
                 estimated_tokens=state.transcript.tokens,
                 reserved_usd=reserved.amount.usd if self.route.price else None,
+                reserved_tokens=reserved.amount.tokens,
                 composition=dict(state.composition),
             ),
             agent=self.spec.id,

@@ -16,10 +16,12 @@ import anyio
 from orchestrator.agent.barring import barred_calls
 from orchestrator.agent.caller import Caller
 from orchestrator.agent.hooks import NO_HOOKS, Hooks, Words
+from orchestrator.agent.incoming import BEYOND
 from orchestrator.agent.pulse import Pulse
 from orchestrator.agent.spec import AgentSpec, Outcome
 from orchestrator.agent.state import AgentState
 from orchestrator.agent.stops import MAX_HAND_INS, Say, Verdict, judge, usable
+from orchestrator.agent.wrapping_up import due, uses_of, wrap_up
 from orchestrator.clock import Clock
 from orchestrator.errors import LimitReached, ModelError
 from orchestrator.events import AgentEnded, LimitReachedEvent, TextAdded
@@ -165,19 +167,20 @@ class Agent:
     async def _run_calls(
         self, calls: list[Block], prior: Mapping[str, Prior]
     ) -> list[CallResult]:
-        specs = [
-            CallSpec(call["id"], call["name"], call["input"], prior.get(call["id"]))
-            for call in calls
-        ]
-        self._hold_back([call for call in calls if not _is_answered(call, prior)])
         known, limit = dict(prior), anyio.CancelScope()
-        if self.state.reached is None:  # else these belong to the last call
-            limit.deadline = anyio.current_time() + self.left_s
 
         def keep(result: CallResult) -> None:
             known[result.call] = Answered(result)
 
         try:
+            if self.state.reached is None:  # else these belong to the last call
+                known.update(await self._beyond_budget(calls, prior))
+                limit.deadline = anyio.current_time() + self.left_s
+            self._hold_back([call for call in calls if not _is_answered(call, prior)])
+            specs = [
+                CallSpec(call["id"], call["name"], call["input"], known.get(call["id"]))
+                for call in calls
+            ]
             results = await self.executor.run(
                 specs, self.context_for, self.spec.allowed, limit=limit, on_result=keep
             )
@@ -188,6 +191,16 @@ class Agent:
             self.state.prior = known  # all that the last call needs to know
             raise
         return results
+
+    async def _beyond_budget(
+        self, calls: list[Block], prior: Mapping[str, Prior]
+    ) -> dict[str, Prior]:
+        """Return the calls that may not run: what they bring could not be paid for."""
+        new = [call for call in calls if call["id"] not in prior]
+        with anyio.move_on_after(self.left_s):
+            beyond = await self.caller.beyond(self.state, new)
+            return dict.fromkeys(beyond, Barred(BEYOND))
+        raise self._out_of_time()
 
     def _hold_back(self, calls: list[Block]) -> None:
         """Keep enough for a last call, with what `calls` will add to it."""
@@ -221,7 +234,19 @@ class Agent:
         if not is_told:
             self._say(self._words_after(results, state.due))
         state.due = ""
+        self._wrap_up()
         return None
+
+    def _wrap_up(self) -> None:
+        """Tell the agent to bring its work to an end, where a limit is near."""
+        state, call = self.state, self.caller.next_call(self.state)
+        budget, left_s = self.caller.budget, self.left_s
+        uses = uses_of(state, self.spec.limits, budget, call=call, left_s=left_s)
+        if (use := due(uses, state.wrap_up)) is not None:
+            added = wrap_up(self.words, self.spec.role, self.spec.hand_in, use)
+            self.log.append(added, agent=self.spec.id)
+            state.wrap_up = use.limit, use.allowed
+            state.add([], [added.text])
 
     async def _wait_for_team(self) -> None:
         """Wait for the subagents that are at work, within what is left of the time."""
@@ -299,7 +324,9 @@ class Agent:
             state.add(await self._answer_open(), [])
         if not state.last_told:
             await self._say_late()
-            text = self.words("last_call", limit=why, tool=self.spec.hand_in)
+            tokens = f"{self.caller.last_output(state):,}"
+            tool = self.spec.hand_in
+            text = self.words("last_call", limit=why, tokens=tokens, tool=tool)
             self._say([text], "limit")
             state.last_told = True
         pulse = Pulse()

@@ -206,6 +206,9 @@ class Replay:
             return
         state.pending_texts.append(event.data["text"])
         state.due = ""
+        if event.data["reason"] == "wrap_up":
+            added = parse(event, TextAdded)
+            state.wrap_up = added.limit, added.allowed
         if event.data["reason"] == "limit":
             state.last_told = state.reached is not None
         elif state.reached:

@@ -2,18 +2,47 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.agent.budget import NOTHING, Amount, Budget, Reservation
 from orchestrator.agent.pulse import Pulse
 from orchestrator.agent.route import Route
 from orchestrator.agent.state import AgentState
+from orchestrator.context.transcript import Transcript
 from orchestrator.errors import LimitReached
 
-__all__ = ["LAST_OUTPUT_TOKENS", "Reserving"]
+__all__ = [
+    "LEAST_OUTPUT_TOKENS",
+    "MAX_HAND_IN_TOKENS",
+    "WORDS_TOKENS",
+    "Reserving",
+    "bound",
+    "first_tokens",
+    "hand_in_tokens",
+    "most_tokens",
+]
 
-LAST_OUTPUT_TOKENS = 4096
-MIN_OUTPUT_TOKENS = 1024
+LEAST_OUTPUT_TOKENS = 1024
+"""The smallest bound that a reply is asked with: a thought and a call."""
+MAX_HAND_IN_TOKENS = 4096
+"""Most that is kept for the reply of a last call."""
+HAND_IN_SHARE = 0.25
+"""Most of a limit that is kept for the reply of one last call; more would leave a
+small budget nothing to work with."""
+SAFETY = 1.5
+"""Of what is only estimated. Models since 2026 count some 30 % more than those before
+(Anthropic, token counting), of which our weights are no fit, and 22 % is what the
+estimate of a text was off at worst."""
+MEASURED_SAFETY = 1.2
+"""Above the dearest text that this conversation has shown."""
+BLOCK_TOKENS = 16
+"""What the service adds for a block: its kind, the id of its call."""
+PREAMBLE_TOKENS = 512
+"""What it adds to a request with tools: 346 and 12 for each, as far as is told."""
+WORDS_TOKENS = 400
+"""What the program may say besides before the last call, and with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +52,21 @@ class Reserving:
     Attributes:
         owner: the agent.
         budget: its own, within the run's.
+        hand_in_tokens: what its hand-in needs of a reply.
     """
 
     owner: str
     budget: Budget
+    hand_in_tokens: int = MAX_HAND_IN_TOKENS
 
     async def reserve(
-        self, state: AgentState, route: Route, pulse: Pulse, *, last: bool
+        self,
+        state: AgentState,
+        route: Route,
+        pulse: Pulse,
+        *,
+        last: bool,
+        most: int | None = None,
     ) -> tuple[Reservation, int]:
         """Set the price of a call aside; less output if the whole does not fit.
 
@@ -41,6 +78,7 @@ class Reserving:
             route: where it goes.
             pulse: told of the wait for others.
             last: the last call, paid from what was held back for it.
+            most: output that is wanted, in tokens; None: as the agent stands.
 
         Returns:
             What was set aside, and the most output of the call, in tokens.
@@ -48,13 +86,13 @@ class Reserving:
         Raises:
             LimitReached: it does not fit; nothing was set aside.
         """
-        context = state.transcript.tokens
-        most = state.max_output_tokens
-        outputs = _halves(min(most, LAST_OUTPUT_TOKENS) if last else most)
+        context = most_tokens(state.transcript)
+        most = most or state.max_output_tokens
+        outputs = _halves(min(most, MAX_HAND_IN_TOKENS) if last else most)
         while True:
             for output in outputs:
                 amount = bound(route, context, output)
-                keep = NOTHING if last else _last_bound(route, context, output)
+                keep = NOTHING if last else self._last(route, context + output, output)
                 try:
                     return self.budget.reserve(self.owner, amount, keep=keep), output
                 except LimitReached as error:
@@ -66,8 +104,93 @@ class Reserving:
 
     def hold(self, state: AgentState, route: Route, *, expected_tokens: int) -> None:
         """Keep back what a last call costs once `expected_tokens` have come in."""
-        context = state.transcript.tokens + expected_tokens
-        self.budget.hold(self.owner, bound(route, context, LAST_OUTPUT_TOKENS))
+        self.budget.hold(self.owner, self._kept(state, route, expected_tokens))
+
+    async def admit(
+        self, state: AgentState, route: Route, sizes: Sequence[Sequence[int]]
+    ) -> tuple[int, int]:
+        """Keep enough for a last call with what the calls of a step may bring.
+
+        Where none of them fits now, but may once the model calls of others are
+        settled, it waits for those.
+
+        Args:
+            state: the agent's.
+            route: where its model calls go.
+            sizes: the most that each call brings, in estimated tokens; whole first,
+                then smaller and smaller.
+
+        Returns:
+            Which of `sizes` fits, and how many of its calls, from the first on: all,
+            unless even the smallest do not fit.
+
+        Raises:
+            LimitReached: there is no room for any of them.
+        """
+        tries = [(place, len(each)) for place, each in enumerate(sizes)]
+        tries += [(len(sizes) - 1, count) for count in range(len(sizes[-1]) - 1, 0, -1)]
+        while True:
+            for place, count in tries:
+                more = sum(sizes[place][:count])
+                keep = self._kept(state, route, more, least=True)
+                try:
+                    self.budget.keep(self.owner, keep)
+                except LimitReached as error:
+                    reached = error
+                else:
+                    return place, count
+            if not self.budget.may_fit_later(self.owner, keep):
+                raise reached
+            await self.budget.changed()
+
+    def next_call(self, state: AgentState, route: Route) -> Amount:
+        """Return the most that the next call takes, with the least output of use."""
+        return bound(route, self._context(state, 0), LEAST_OUTPUT_TOKENS)
+
+    def last_output(self, state: AgentState, route: Route) -> int:
+        """Return how much output a last call could have now, in tokens."""
+        room = self.budget.room(self.owner)
+        context = self._context(state, 0) + WORDS_TOKENS
+        outputs = _halves(min(state.max_output_tokens, MAX_HAND_IN_TOKENS))
+        fitting = (each for each in outputs if bound(route, context, each).fits(room))
+        return next(fitting, outputs[-1])
+
+    def _kept(
+        self, state: AgentState, route: Route, expected: int, *, least: bool = False
+    ) -> Amount:
+        """Return what a last call costs once `expected` tokens have come in."""
+        output = min(state.max_output_tokens, MAX_HAND_IN_TOKENS)
+        if least:
+            output = min(output, LEAST_OUTPUT_TOKENS)
+        return self._last(route, self._context(state, expected), output)
+
+    def _last(self, route: Route, context: int, most: int) -> Amount:
+        """Return what a last call with so much context costs.
+
+        Args:
+            route: where it goes.
+            context: the most that it sends, our words not in it.
+            most: bound of its reply.
+        """
+        output = min(most, self._last_output(route))
+        return bound(route, context + WORDS_TOKENS, output)
+
+    def _last_output(self, route: Route) -> int:
+        """Return what is kept for the reply of the last call, in tokens."""
+        wanted, limit = self.hand_in_tokens, self.budget.tightest()
+        price = bound(route, 0, wanted)
+        shares = [
+            HAND_IN_SHARE * allowed / of_it
+            for allowed, of_it in ((limit.usd, price.usd), (limit.tokens, price.tokens))
+            if of_it
+        ]
+        return max(int(wanted * min(1.0, *shares)), LEAST_OUTPUT_TOKENS)
+
+    @staticmethod
+    def _context(state: AgentState, expected: int) -> int:
+        """Return the most that the next request holds, with what waits for it."""
+        waiting = max(state.pending_tokens, state.incoming) + expected
+        return most_tokens(state.transcript, waiting)
 
 
 def bound(route: Route, context_tokens: int, output_tokens: int) -> Amount:
@@ -77,14 +200,39 @@ def bound(route: Route, context_tokens: int, output_tokens: int) -> Amount:
     return Amount(usd, context_tokens + output_tokens)
 
 
-def _last_bound(route: Route, context: int, output: int) -> Amount:
-    """Return the most that a last call can use after a call with `output`."""
-    return bound(route, context + output, min(output, LAST_OUTPUT_TOKENS))
+def most_tokens(transcript: Transcript, more: int = 0) -> int:
+    """Return the most tokens that a request with all of `transcript` can have.
+
+    What the service has counted is known; what came since is an estimate, and gets a
+    margin.
+
+    Args:
+        transcript: of the agent.
+        more: tokens that come besides, estimated.
+    """
+    factor = max(SAFETY, transcript.dearness * MEASURED_SAFETY)
+    added = math.ceil((transcript.added_tokens + more) * factor)
+    around = transcript.added_blocks * BLOCK_TOKENS
+    preamble = 0 if transcript.known_tokens else PREAMBLE_TOKENS
+    return transcript.known_tokens + added + around + preamble
+
+
+def first_tokens(estimated: int) -> int:
+    """Return the most tokens of a first request that was estimated so."""
+    return math.ceil(estimated * SAFETY) + BLOCK_TOKENS + PREAMBLE_TOKENS
+
+
+def hand_in_tokens(deliverable_tokens: int) -> int:
+    """Return the output that a hand-in of so many tokens needs.
+
+    A quarter more for its form, and some for a thought before it.
+    """
+    return min(deliverable_tokens * 5 // 4 + 512, MAX_HAND_IN_TOKENS)
 
 
 def _halves(output: int) -> list[int]:
     """Return `output` and what to try after it, down to the least that is of use."""
     outputs = [output]
-    while outputs[-1] > MIN_OUTPUT_TOKENS:
-        outputs.append(max(outputs[-1] // 2, MIN_OUTPUT_TOKENS))
+    while outputs[-1] > LEAST_OUTPUT_TOKENS:
+        outputs.append(max(outputs[-1] // 2, LEAST_OUTPUT_TOKENS))
     return outputs

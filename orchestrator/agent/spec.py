@@ -33,6 +33,8 @@ class AgentSpec:
     silence_s: float
     stall_s: float | None = None
     """Longest time without progress in a model call, in seconds; None: no limit."""
+    hand_in_tokens: int = 4096
+    """What a hand-in needs of a reply; so much is kept for the last call."""
     request: dict[str, Any] = field(default_factory=dict)
     """Further fields of every request: `thinking`, `output_config`."""
 
@@ -57,6 +59,7 @@ class AgentSpec:
                 "call_s": self.call_s,
                 "silence_s": self.silence_s,
                 **({} if self.stall_s is None else {"stall_s": self.stall_s}),
+                "hand_in_tokens": self.hand_in_tokens,
                 "request": self.request,
             },
             limits=self.limits.model_dump(exclude_none=True),
@@ -82,6 +85,7 @@ class AgentSpec:
             call_s=started.settings["call_s"],
             silence_s=started.settings["silence_s"],
             stall_s=started.settings.get("stall_s"),
+            hand_in_tokens=started.settings.get("hand_in_tokens", 4096),
             request=started.settings["request"],
         )
 

@@ -6,13 +6,15 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from orchestrator.agent.budget import NOTHING, Amount
+from orchestrator.agent.counting import is_too_few
+from orchestrator.agent.incoming import ResultSizes
 from orchestrator.agent.stops import Say, Streaks, Verdict
 from orchestrator.clock import Clock
 from orchestrator.context.marks import End
 from orchestrator.context.transcript import Transcript
 from orchestrator.errors import LimitReached
 from orchestrator.events import ResultReplaced, ThinkingDropped
-from orchestrator.messages import Block, text_block, text_of, tool_result
+from orchestrator.messages import Block, encode, text_block, text_of, tool_result
 from orchestrator.models.base import Usage
 from orchestrator.tools.calls import Answered, Barred, CallResult, OnRecord, Prior
 
@@ -52,6 +54,9 @@ class AgentState:
         edits: of what a damaged log says was sent; they are not in the log yet.
         delivered: deliveries of its subagents that are in the conversation.
         late: how many of the texts that wait are findings.
+        incoming: estimated tokens that the calls which run now may bring.
+        result_sizes: what each of those may bring; None: as the task says.
+        wrap_up: the limit, and its size, for which it was told to wrap up.
         asked_at: turns made when it was asked a further question.
     """
 
@@ -77,6 +82,9 @@ class AgentState:
     pending_texts: list[str] = field(default_factory=list)
     delivered: set[str] = field(default_factory=set)
     late: int = 0
+    incoming: int = 0
+    result_sizes: ResultSizes | None = None
+    wrap_up: tuple[str, float] | None = None
     asked_at: int = 0
     began: float = 0.0
 
@@ -110,6 +118,7 @@ class AgentState:
 
     def add(self, results: Sequence[CallResult], texts: Sequence[str]) -> None:
         """Put results and texts into the next user message."""
+        self.incoming = 0
         self.pending_results += results
         self.pending_texts += texts
         for each in results:
@@ -134,6 +143,12 @@ class AgentState:
     def is_told(self) -> bool:
         """Return whether words of the program wait already, findings aside."""
         return len(self.pending_texts) > self.late
+
+    @property
+    def pending_tokens(self) -> int:
+        """Return the estimated tokens of what waits for the next user message."""
+        results = sum(each.tokens for each in self.pending_results)
+        return results + sum(self.count(text) for text in self.pending_texts)
 
     def flush(self) -> None:
         """Append the waiting user message, if there is one."""
@@ -161,11 +176,15 @@ class AgentState:
 
     def take_reply(self, content: Sequence[Block], usage: Usage) -> None:
         """Append the assistant's message and take over the reported size."""
-        estimated = usage.output_tokens or self.count(text_of(content))
-        self._compose("assistant", estimated)
-        self.transcript.append("assistant", content, tokens=estimated)
-        if usage.known and usage.context_tokens:
-            self.transcript.reported(usage.context_tokens + usage.output_tokens)
+        told = usage.context_tokens
+        is_told = usage.known and told and not is_too_few(told, self.transcript.tokens)
+        if is_told:
+            self.transcript.measured(told)
+        said = usage.output_tokens or self.count(encode(list(content)).decode())
+        self._compose("assistant", said)
+        self.transcript.append("assistant", content, tokens=said)
+        if is_told:
+            self.transcript.reported(told + said)
 
     def raise_output(self, ceiling: int) -> None:
         """Double the bound of the next reply, up to `ceiling` tokens."""
@@ -177,6 +196,7 @@ class AgentState:
         self.raise_limit()
         self.ending, self.due = None, ""
         self.prior, self.streaks = {}, Streaks()
+        self.wrap_up = None
 
     def ask(self, text: str) -> None:
         """Put a further question to it, after it had ended."""

@@ -80,7 +80,9 @@ def spent_in(events: Iterable[Event]) -> Amount:
 
 def _reserved(event: Event) -> Amount:
     data = event.data
-    tokens = data["estimated_tokens"] + data["max_output_tokens"]
+    tokens = data.get("reserved_tokens")
+    if tokens is None:
+        tokens = data["estimated_tokens"] + data["max_output_tokens"]
     return Amount(data["reserved_usd"] or 0.0, tokens)
 
 
@@ -88,6 +90,8 @@ def _used(event: Event, reserved: Amount) -> Amount:
     usage = Usage.stored(event.data["usage"])
     if not usage.known:
         return reserved
+    if (tokens := event.data.get("counted_tokens")) is not None:
+        return Amount(event.data.get("counted_usd") or 0.0, tokens)
     return Amount(event.data["usd"] or 0.0, usage.limited_tokens)
 
 

@@ -13,12 +13,18 @@ from orchestrator.messages import Block, Message, encode, tool_calls, without_th
 
 __all__ = ["Transcript"]
 
+MEASURED_FROM_TOKENS = 500
+"""What the service adds for itself outweighs the text of smaller messages."""
+MAX_DEARNESS = 4.0
+"""No text costs more: a token is a byte at least, an estimate at most four."""
+
 
 class Transcript:
     """Everything an agent's conversation ever held, oldest first.
 
     `known_tokens` is what the service reported for the newest request and its answer;
-    `added_tokens` estimates what came after it.
+    `added_tokens` estimates what came after it, in `added_blocks` blocks.
+    `dearness` is the most that the service counted for what was estimated as one token.
     `first_tokens` estimates the first message and all before it; `rewritten` counts how
     often what was sent has changed.
     """
@@ -28,6 +34,8 @@ class Transcript:
         self.pieces: list[bytes] = []
         self.known_tokens = 0
         self.added_tokens = 0
+        self.added_blocks = 0
+        self.dearness = 1.0
         self.first_tokens = 0
         self.rewritten = 0
         self.call_ids: set[str] = set()
@@ -68,13 +76,24 @@ class Transcript:
         self.messages.append(message)
         self.pieces.append(encode(message))
         self.added_tokens += tokens
+        self.added_blocks += len(content)
         if len(self.messages) == 1:
             self.first_tokens += tokens
         self.call_ids |= {block["id"] for block in tool_calls(content)}
 
+    def measured(self, tokens: int) -> None:
+        """Compare the estimate of what was added with what the service counted.
+
+        Args:
+            tokens: counted for everything up to now, the answer not yet in it.
+        """
+        if self.added_tokens >= MEASURED_FROM_TOKENS:
+            dearness = (tokens - self.known_tokens) / self.added_tokens
+            self.dearness = max(self.dearness, min(dearness, MAX_DEARNESS))
+
     def reported(self, tokens: int) -> None:
         """Take over what the service counted for everything up to now."""
-        self.known_tokens, self.added_tokens = tokens, 0
+        self.known_tokens, self.added_tokens, self.added_blocks = tokens, 0, 0
 
     def drop_thinking(self) -> int:
         """Take the thinking out of all messages up to now; return how many blocks.

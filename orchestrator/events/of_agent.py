@@ -73,6 +73,8 @@ class ModelRequested(Payload):
     reserved_usd: float | None
     composition: dict[str, int] = field(default_factory=dict)
     """Estimated tokens by layer: prompt, tools, task, results, assistant, text."""
+    reserved_tokens: int | None = None
+    """Set aside in tokens; None: `estimated_tokens` and `max_output_tokens`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,11 @@ class ModelAnswered(Payload):
     broken_calls: dict[str, str] = field(default_factory=dict)
     """Call id → the text that was not JSON, bounded."""
     stop_details: dict[str, Any] | None = None
+    usd_parts: dict[str, float] = field(default_factory=dict)
+    """`usd` by class of token: `input`, `cache_write`, `cache_read`, `output`."""
+    counted_usd: float | None = None
+    counted_tokens: int | None = None
+    """What limits count for it, where the service told too few tokens to be true."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +191,15 @@ class TextAdded(Payload):
 
     KIND: ClassVar[str] = "text.added"
     reason: str
-    """`nudge`, `limit`, `reminder`, `steer`, `findings`, `continue`,
+    """`nudge`, `limit`, `reminder`, `wrap_up`, `steer`, `findings`, `continue`,
     `question`."""
     text: str
     delivers: list[str] = field(default_factory=list)
     """Deliveries in it, never made again: `a3`, or `a3/1` for its first follow-up."""
+    limit: str = ""
+    """With `wrap_up`: the limit that it is about."""
+    allowed: float = 0.0
+    """With `wrap_up`: the size of that limit then."""
 
 
 @dataclass(frozen=True, slots=True)

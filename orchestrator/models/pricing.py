@@ -5,11 +5,11 @@ The library takes 0.2 s to import, so it is imported when a price is first asked
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from orchestrator.models.base import Usage
 from orchestrator.settings import OFFLINE
@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["Price", "Rates", "price_of"]
 
 PROVIDER = "anthropic"
+_LIKE: Final = {
+    "claude-mythos-5": "claude-fable-5",
+    "claude-mythos-5-1": "claude-fable-5-1",
+}
+"""Models that the table lacks, and the one that has the same price: by invitation, and
+on one row of Anthropic's price page (models overview, November 2026)."""
+LIKE_SOURCE = "Anthropic's price page of 2026-11 (priced as {like}), and {source}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,24 +63,48 @@ class Price:
 
     def usd(self, usage: Usage) -> float:
         """Return the dollars of one call; each class of token counts once."""
+        return sum(self._parts(usage).values()) / 1e6
+
+    def parts(self, usage: Usage) -> dict[str, float]:
+        """Return the dollars of one call by class of token, those of 0 left out.
+
+        The classes are `input` (uncached), `cache_write`, `cache_read` and `output`.
+        """
+        parts = self._parts(usage).items()
+        return {name: round(usd / 1e6, 8) for name, usd in parts if usd}
+
+    def _parts(self, usage: Usage) -> dict[str, float]:
         rates = self._rates(usage.context_tokens)
-        return (
-            usage.input_tokens * rates.input
-            + usage.cache_write_5m_tokens * rates.cache_write_5m
-            + usage.cache_write_1h_tokens * rates.cache_write_1h
-            + usage.cache_read_tokens * rates.cache_read
-            + usage.output_tokens * rates.output
-        ) / 1e6
+        return {
+            "input": usage.input_tokens * rates.input,
+            "cache_write": usage.cache_write_5m_tokens * rates.cache_write_5m
+            + usage.cache_write_1h_tokens * rates.cache_write_1h,
+            "cache_read": usage.cache_read_tokens * rates.cache_read,
+            "output": usage.output_tokens * rates.output,
+        }
 
     def upper_bound(self, input_tokens: int, max_output_tokens: int) -> float:
         """Return the most that a call can cost, in dollars, before it is made.
 
         All input counts as written to the five-minute cache, which costs most of what
-        we ask for; all of the output limit is used.
+        we ask for; all of the output limit is used. The dearest band counts that the
+        prompt can be in, if it is as long as that or shorter.
         """
-        rates = self._rates(input_tokens)
-        dearest = max(rates.input, rates.cache_write_5m)
-        return (input_tokens * dearest + max_output_tokens * rates.output) / 1e6
+        fitting = [each for each in self.bands if input_tokens > each.over_tokens]
+        costs = (
+            input_tokens * max(each.input, each.cache_write_5m, each.cache_read)
+            + max_output_tokens * each.output
+            for each in fitting or self.bands[:1]
+        )
+        return max(costs) / 1e6
+
+    def told(self) -> dict[str, Any]:
+        """Return all of it as plain data, for the log."""
+        return {
+            "source": self.source,
+            "date": self.date,
+            "bands": [asdict(each) for each in self.bands],
+        }
 
     def _rates(self, context_tokens: int) -> Rates:
         fitting = [each for each in self.bands if context_tokens > each.over_tokens]
@@ -84,7 +115,15 @@ def price_of(model: str) -> Price | None:
     """Return the price of `model`, a bare id, or None where nobody told one."""
     if model == OFFLINE:
         return Price(OFFLINE, (Rates(0, 0, 0, 0, 0),), source="costs nothing")
-    return _kept_price(model, datetime.now(UTC).date())
+    day = datetime.now(UTC).date()
+    kept, like = _kept_price(model, day), _LIKE.get(model)
+    if kept is not None or like is None:
+        return kept
+    kept = _kept_price(like, day)
+    if kept is None:
+        return None
+    source = LIKE_SOURCE.format(like=like, source=kept.source)
+    return replace(kept, model=model, source=source)
 
 
 @lru_cache(maxsize=256)

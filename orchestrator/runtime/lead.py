@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
+from orchestrator.agent.reserving import hand_in_tokens
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.ids import LEAD
 from orchestrator.messages import Message, text_block, tool_calls
@@ -69,6 +70,7 @@ def lead_spec(
         max_output_tokens=min(output, limits.max_output_tokens or output),
         call_s=task.limits.call_s,
         silence_s=task.limits.silence_s,
+        hand_in_tokens=hand_in_tokens(task.deliverable.max_tokens),
         request=request_fields(model, profile.effort or task.effort.lead),
     )
 

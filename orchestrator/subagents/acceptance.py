@@ -10,7 +10,12 @@ from typing import Any
 import anyio.to_thread
 
 from orchestrator.agent.budget import NOTHING, Amount
-from orchestrator.agent.reserving import LAST_OUTPUT_TOKENS
+from orchestrator.agent.reserving import (
+    LEAST_OUTPUT_TOKENS,
+    WORDS_TOKENS,
+    first_tokens,
+    hand_in_tokens,
+)
 from orchestrator.brief import Brief, Scope, lint
 from orchestrator.events import BriefRefused, BriefReused, SubagentAccepted
 from orchestrator.findings import Findings
@@ -34,8 +39,6 @@ from orchestrator.tools.registry import definition_of
 __all__ = ["Acceptance", "Taken"]
 
 REUSABLE = frozenset({"complete", "nothing_found"})
-LEAST_OUTPUT_TOKENS = 1024
-"""The smallest bound that a reply is asked with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,20 +270,23 @@ class Acceptance:
         crew = self._crew
         profile = crew.profiles[brief.agent]
         is_beside = 0 < others < crew.task.limits.concurrency
-        held = LAST_OUTPUT_TOKENS if is_beside else LEAST_OUTPUT_TOKENS
-        prefix = self._prefix_tokens(brief)
-        first = prefix + LEAST_OUTPUT_TOKENS
+        held = LEAST_OUTPUT_TOKENS
+        if is_beside:
+            held = max(held, hand_in_tokens(brief.deliverable.max_tokens))
+        prefix = first_tokens(self._prefix_tokens(brief))
+        last = prefix + LEAST_OUTPUT_TOKENS + WORDS_TOKENS
         price = crew.services.price_of(crew.models.of_profile(profile.model))
         usd = (
             price.upper_bound(prefix, LEAST_OUTPUT_TOKENS)
-            + price.upper_bound(first, held)
+            + price.upper_bound(last, held)
             if price
             else 0.0
         )
         limits = AgentLimits().narrowed(profile.limits)
         if brief.limits:
             limits = limits.narrowed(brief.limits)
-        floor = Amount(usd, first + first + held) + self._brought(brief)
+        floor = Amount(usd, prefix + LEAST_OUTPUT_TOKENS + last + held)
+        floor += self._brought(brief)
         return Wanted(brief.agent, floor, limits)
 
     def _brought(self, brief: Brief) -> Amount:

@@ -11,6 +11,7 @@ import anyio
 from orchestrator.agent.budget import Amount
 from orchestrator.agent.build import Services
 from orchestrator.agent.files import AgentFiles
+from orchestrator.agent.reserving import hand_in_tokens
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.brief import Brief
 from orchestrator.messages import text_block
@@ -130,6 +131,7 @@ class Crew:
             call_s=self.task.limits.call_s,
             silence_s=self.task.limits.silence_s,
             stall_s=self.task.limits.stall_s,
+            hand_in_tokens=hand_in_tokens(brief.deliverable.max_tokens),
             request=request_fields(model, profile.effort or self.task.effort.subagents),
         )
 

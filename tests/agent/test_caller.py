@@ -48,7 +48,9 @@ async def test_what_is_reserved_covers_what_a_call_can_cost(tmp_path: Path) -> N
     await ask(bench, "hello")
 
     [asked] = [event.data for event in bench.events("model.requested")]
-    dearest = PRICE.upper_bound(asked["estimated_tokens"], asked["max_output_tokens"])
+    context = asked["reserved_tokens"] - asked["max_output_tokens"]
+    assert context > asked["estimated_tokens"]  # an estimate may be too low
+    dearest = PRICE.upper_bound(context, asked["max_output_tokens"])
     assert asked["reserved_usd"] == dearest
 
 
@@ -70,8 +72,8 @@ async def test_unknown_usage_is_booked_as_reserved(tmp_path: Path) -> None:
     await ask(bench, reply("hello", usage=Usage(output_tokens=1, known=False)))
 
     [asked] = [event.data for event in bench.events("model.requested")]
-    tokens = asked["estimated_tokens"] + asked["max_output_tokens"]
-    assert bench.budget.spent == Amount(asked["reserved_usd"], tokens)
+    reserved = Amount(asked["reserved_usd"], asked["reserved_tokens"])
+    assert bench.budget.spent == reserved
 
 
 async def test_an_error_before_any_answer_costs_nothing(tmp_path: Path) -> None:
@@ -133,7 +135,7 @@ async def test_every_try_that_broke_off_is_booked(tmp_path: Path) -> None:
     await agent.caller.ask(agent.state)
 
     [asked] = [event.data for event in bench.events("model.requested")]
-    tokens = asked["estimated_tokens"] + asked["max_output_tokens"]
+    tokens = asked["reserved_tokens"]
     assert 2 * tokens < bench.budget.spent.tokens < 3 * tokens
     tries = [event.data["begun"] for event in bench.events("model.retried")]
     assert tries == [True, False, True]
@@ -194,7 +196,7 @@ class Slow:
 async def test_a_call_waits_for_what_calls_of_others_may_give_back(
     bench: AgentBench,
 ) -> None:
-    bench.budget.tokens = 8600
+    bench.budget.tokens = 12_000
     model = Slow()
     one, other = (bench.agent(model, bench.spec(name)) for name in ("a1", "a2"))
 

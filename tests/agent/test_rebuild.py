@@ -205,13 +205,13 @@ def last_call(request: ModelRequest) -> Step:
     return call("echo", text=str(len(request.messages)))
 
 
-@pytest.mark.parametrize("seq", range(1, 22))
+@pytest.mark.parametrize("seq", range(1, 23))
 async def test_cut_around_its_last_call_the_limit_still_holds(
     tmp_path: Path, seq: int
 ) -> None:
     bench = AgentBench(tmp_path, [Echo()])
     await bench.run(last_call, limits=AgentLimits(turns=4))
-    assert len(bench.events()) == 21
+    assert len(bench.events()) == 22
     bench.cut(seq)
     finished = len(bench.events("model.answered"))
 
@@ -228,6 +228,8 @@ async def test_cut_around_its_last_call_the_limit_still_holds(
     assert len(bench.events("limit.reached")) == 1
     told = [e for e in bench.events("text.added") if e.data["reason"] == "limit"]
     assert len(told) == 1
+    warned = [e for e in bench.events("text.added") if e.data["reason"] == "wrap_up"]
+    assert len(warned) == 1
     check_readers(bench)
 
 

@@ -39,8 +39,7 @@ async def test_a_call_in_flight_counts_as_reserved(tmp_path: Path) -> None:
 
     before, after = spent_in(bench.events()[:-1]), spent_in(bench.events())
 
-    reserved = second.data["estimated_tokens"] + second.data["max_output_tokens"]
-    assert after.tokens - before.tokens == reserved
+    assert after.tokens - before.tokens == second.data["reserved_tokens"]
     assert after.usd - before.usd == pytest.approx(second.data["reserved_usd"])
 
 
@@ -76,6 +75,20 @@ def usage(**given: Any) -> dict[str, Any]:
             [event("model.answered", 2, usage=usage(known=False), usd=0.1)],
             Amount(0.5, 100),
             id="usage unknown",
+        ),
+        pytest.param(
+            [
+                event(
+                    "model.answered",
+                    2,
+                    usage=usage(input_tokens=1),
+                    usd=0.1,
+                    counted_usd=0.4,
+                    counted_tokens=80,
+                )
+            ],
+            Amount(0.4, 80),
+            id="told too few tokens to be true",
         ),
         pytest.param([event("model.failed", 2, begun=False)], Amount(), id="refused"),
         pytest.param([event("model.failed", 2)], Amount(), id="of an older program"),
