@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.agent.budget import Budget
+from orchestrator.agent.cache_watch import RESULT_REPLACED, CacheUse
 from orchestrator.agent.caller import Caller
 from orchestrator.agent.head_start import HeadStart
 from orchestrator.agent.hooks import NO_HOOKS, Hooks, Words
@@ -20,6 +21,7 @@ from orchestrator.agent.state import AgentState
 from orchestrator.clock import Clock
 from orchestrator.context.transcript import Transcript
 from orchestrator.context.view import Head, make_head
+from orchestrator.events import ResultReplaced
 from orchestrator.messages import encode, text_of
 from orchestrator.models.base import Model
 from orchestrator.models.pricing import Price
@@ -48,6 +50,7 @@ class Services:
         head_start: lets the first of alike requests go ahead.
         parking: the gate before every request.
         heads: the starts of requests up to now; agents of a profile share one.
+        cache_use: which models have a prompt cache, as their answers tell.
     """
 
     log: EventLog
@@ -66,6 +69,7 @@ class Services:
     head_start: HeadStart = field(default_factory=HeadStart)
     parking: Parking = field(default_factory=Parking)
     heads: dict[bytes, Head] = field(default_factory=dict)
+    cache_use: CacheUse = field(default_factory=CacheUse)
 
 
 def new_state(services: Services, spec: AgentSpec) -> AgentState:
@@ -109,6 +113,10 @@ def build_agent(
         state.go_on(spec.hand_in)
     for edit in state.edits:
         services.log.append(edit, agent=spec.id)
+        if isinstance(edit, ResultReplaced):
+            state.cache.changed = RESULT_REPLACED
+    if state.cache.is_without:
+        services.cache_use.without.add(spec.model)
     state.edits.clear()
     caller = Caller(
         spec=spec,
@@ -118,6 +126,7 @@ def build_agent(
         log=services.log,
         head_start=services.head_start,
         parking=services.parking,
+        cache_use=services.cache_use,
     )
     executor = Executor(registry, services.log, services.clip, services.clock)
     transcript, sizes = state.transcript, caller.sizes

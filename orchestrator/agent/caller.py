@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from orchestrator.agent.budget import NOTHING, Amount, Budget, Reservation
+from orchestrator.agent.cache_watch import NOT_CACHED, CacheUse, Missed
 from orchestrator.agent.counting import counted
 from orchestrator.agent.head_start import FOLLOWS, Ahead, HeadStart
 from orchestrator.agent.incoming import PARTS, ResultSizes
@@ -20,6 +22,7 @@ from orchestrator.agent.state import AgentState
 from orchestrator.context.view import View, make_view
 from orchestrator.errors import ModelError, NotSent
 from orchestrator.events import (
+    CacheMissed,
     ModelAnswered,
     ModelFailed,
     ModelRequested,
@@ -49,6 +52,7 @@ class Caller:
         head_start: lets the first of alike requests of a run go ahead.
         parking: the gate before each of them.
         sizes: of what calls may bring.
+        cache_use: which models have a prompt cache.
     """
 
     spec: AgentSpec
@@ -58,6 +62,7 @@ class Caller:
     head_start: HeadStart = field(default_factory=HeadStart)
     parking: Parking = field(default_factory=Parking)
     sizes: ResultSizes = field(default_factory=ResultSizes)
+    cache_use: CacheUse = field(default_factory=CacheUse)
 
     @property
     def budget(self) -> Budget:
@@ -109,7 +114,36 @@ class Caller:
         """Return whether the service keeps the head of these requests for others."""
         head = self.route.head
         is_marked = head.shortest is not None and head.tokens >= head.shortest
-        return is_marked and caches_prompts(self.route.model)
+        return is_marked and self._has_cache
+
+    @property
+    def _has_cache(self) -> bool:
+        """Return whether there is a cache to be used, as far as is known."""
+        is_without = self.route.name in self.cache_use.without
+        return caches_prompts(self.route.model) and not is_without
+
+    def _expect(self, state: AgentState) -> None:
+        """Take note of what the request that leaves now should find in the cache."""
+        head, is_first = self.route.head, state.previous_end is None
+        is_shared = is_first and self._is_cached and self.head_start.knows(head.data)
+        state.cache.sent(
+            state.transcript.rewritten,
+            head=head,
+            shared_tokens=head.tokens if is_shared else 0,
+        )
+
+    def _compare(self, state: AgentState, reply: Reply) -> None:
+        """Say so where a request read clearly less from the cache than it should."""
+        usage, shortest = reply.usage, self.route.head.shortest
+        began = state.clock.now() - timedelta(seconds=reply.seconds)
+        missed = state.cache.answered(began, usage, reply.cache_miss)
+        if shortest is None or not self._has_cache:
+            return
+        if self.cache_use.is_found_without(self.route.name, usage, shortest):
+            missed = Missed(usage.context_tokens, 0, NOT_CACHED)
+        if missed is not None:
+            event = CacheMissed(turn=state.turns, **asdict(missed))
+            self.log.append(event, agent=self.spec.id)
 
     async def _ask(self, state: AgentState, pulse: Pulse, *, last: bool) -> Reply:
         reserved, output = await self.reserving.reserve(
@@ -127,6 +161,7 @@ class Caller:
             )
             state.turns += 1
             self._intend(state, view, output, reserved)
+            self._expect(state)
             await self.log.sync()
             self.head_start.sent(self.route.head.data)
             used = reserved.amount  # unknown usage is booked as reserved
@@ -168,6 +203,7 @@ class Caller:
             ),
             agent=self.spec.id,
         )
+        self._compare(state, reply)
         state.answered(reply.message_id)
         if kept:
             state.take_reply(reply.content, reply.usage)
@@ -250,6 +286,9 @@ class Caller:
         reserved: Reservation,
         pulse: Pulse,
     ) -> Reply:
+        cached = state.cache.readable(state.clock.now())
+        uncached = max(state.transcript.tokens - cached, 0)
+
         def on_retry(retry: Retry) -> None:
             pulse.excuse(retry.wait_s)
             self.log.append(
@@ -260,7 +299,7 @@ class Caller:
 
         try:
             with self.parking.sending() as sending:
-                request = self._request(view, output, pulse, sending)
+                request = self._request(view, output, uncached, pulse, sending)
                 return await self.route.model.complete(request, on_retry=on_retry)
         except NotSent as error:
             failed = ModelFailed(state.turns, "not_sent", str(error))
@@ -276,7 +315,7 @@ class Caller:
             raise
 
     def _request(
-        self, view: View, output: int, pulse: Pulse, sending: Sending
+        self, view: View, output: int, uncached: int, pulse: Pulse, sending: Sending
     ) -> ModelRequest:
         @contextmanager
         def waiting() -> Iterator[None]:
@@ -293,6 +332,7 @@ class Caller:
             call_s=self.spec.call_s,
             silence_s=self.spec.silence_s,
             on_progress=pulse.beat,
+            uncached_tokens=uncached,
             while_waiting=waiting,
         )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from orchestrator.agent.barring import barred_calls
+from orchestrator.agent.cache_watch import NOT_CACHED, start_of
 from orchestrator.agent.damage import RequestProof
 from orchestrator.agent.loop import output_ceiling
 from orchestrator.agent.notes import NOTED
@@ -15,6 +16,7 @@ from orchestrator.agent.state import AgentState
 from orchestrator.agent.stops import judge
 from orchestrator.errors import LimitReached
 from orchestrator.events import (
+    CacheMissed,
     Event,
     LimitReachedEvent,
     ModelAnswered,
@@ -113,6 +115,7 @@ class Replay:
                 state.prior.setdefault(call, Barred(UNKNOWN))
         if self.proof:
             self.proof.drop_unproven(state)
+        state.cache.is_resumed = True
 
     def _requested(self, event: Event) -> None:
         state = self.state
@@ -125,16 +128,19 @@ class Replay:
         if self.proof:
             self.proof.check(event, state)
         self._turn = event.data["turn"]
+        state.cache.sent(state.transcript.rewritten)
 
     def _answered(self, event: Event) -> None:
         state, answered = self.state, parse(event, ModelAnswered)
         self._receive()
         state.answered(answered.message_id)
+        usage = Usage.stored(answered.usage)
+        state.cache.answered(start_of(event), usage)
         state.turns = answered.turn  # one without an answer is made again
         reply = Reply(
             content=answered.content,
             stop_reason=answered.stop_reason,
-            usage=Usage.stored(answered.usage),
+            usage=usage,
             cut_calls=frozenset(answered.cut_calls),
             broken_calls=answered.broken_calls,
             stop_details=answered.stop_details,
@@ -154,6 +160,9 @@ class Replay:
         """Make ready for a reply, whose request may be lost."""
         self._end_step()
         self.state.flush()
+
+    def _cache_missed(self, event: Event) -> None:
+        self.state.cache.is_without |= event.data["cause"] == NOT_CACHED
 
     def _tool_started(self, event: Event) -> None:
         if event.data["call"] not in self.state.transcript.call_ids:
@@ -265,6 +274,7 @@ class Replay:
     _HANDLERS: ClassVar[dict[str, Callable[..., None]]] = {
         ModelRequested.KIND: _requested,
         ModelAnswered.KIND: _answered,
+        CacheMissed.KIND: _cache_missed,
         ToolStarted.KIND: _tool_started,
         ToolEnded.KIND: _tool_ended,
         NotesUpdated.KIND: _noted,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from orchestrator.agent.budget import NOTHING, Amount
+from orchestrator.agent.cache_watch import CacheWatch
 from orchestrator.agent.counting import is_too_few
 from orchestrator.agent.incoming import ResultSizes
 from orchestrator.agent.stops import Say, Streaks, Verdict
@@ -42,6 +43,7 @@ class AgentState:
         carried_s: seconds at work in earlier processes.
         previous_end: where the newest request ended that was answered.
         previous_message: id of that answer, or "".
+        cache: what its next request should find in the service's cache.
         composition: estimated tokens by layer.
         spent: used in earlier processes.
         prior: open call → what is known of it before it would run.
@@ -69,6 +71,7 @@ class AgentState:
     spent: Amount = NOTHING
     previous_end: End | None = None
     previous_message: str = ""
+    cache: CacheWatch = field(default_factory=CacheWatch)
     streaks: Streaks = field(default_factory=Streaks)
     composition: dict[str, int] = field(default_factory=dict)
     prior: dict[str, Prior] = field(default_factory=dict)

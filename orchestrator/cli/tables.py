@@ -218,6 +218,8 @@ def summary_lines(
         yield fill(safe(each), indent=_INDENT + "  ", first=label + "- ")
     yield _row("time", _times(view, now))
     yield _row("tokens", _tokens(view))
+    if missed := _cache_misses(view):
+        yield _row("cache", missed)
     subagents = view.subagents
     if subagents:
         explored = sum(each.explored_tokens for each in subagents)
@@ -296,6 +298,30 @@ def _times(view: RunView, now: datetime | None) -> str:
     resumed = f", resumed {count_phrase(view.resumes, 'time')}" if view.resumes else ""
     verb = "so far" if view.is_running else "took"
     return f"started {started}, {verb} {took}{resumed}"
+
+
+_MISSES = {
+    "expired": "too long after the request before",
+    "prefix_changed": "not begun like the request before",
+    "resumed": "after another process",
+    "unknown": "for reasons unknown",
+}
+
+
+def _cache_misses(view: RunView) -> str:
+    """Return how often a request read less from the cache than it should, or ""."""
+    counts: dict[str, int] = {}
+    for agent in view.agents.values():
+        for cause, count in agent.cache_misses.items():
+            counts[cause] = counts.get(cause, 0) + count
+    is_without = counts.pop("not_cached", 0)
+    named = [
+        f"{count} {_MISSES.get(cause, safe(cause))}" for cause, count in counts.items()
+    ]
+    times = count_phrase(sum(counts.values()), "time")
+    fell = f"read less than it should {times}: {', '.join(named)}" if named else ""
+    told = "the endpoint tells of none" if is_without else ""
+    return "; ".join(each for each in (fell, told) if each)
 
 
 def _tokens(view: RunView) -> str:

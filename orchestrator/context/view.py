@@ -6,6 +6,7 @@ run sends the same bytes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -18,6 +19,8 @@ from orchestrator.models.caching import shortest_cached
 __all__ = ["Head", "View", "make_head", "make_view"]
 
 _DIAGNOSTICS: Final = "diagnostics"
+# Ids of the service's own; it would refuse those that a proxy made up.
+_MESSAGE_ID: Final = re.compile(r"msg_[A-Za-z0-9_-]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +125,8 @@ def make_view(
         pieces[index] = encode({"role": "user", "content": content})
     tail = b""
     if head.diagnoses:
-        asked = {"previous_message_id": previous_message or None}
+        is_known = _MESSAGE_ID.fullmatch(previous_message)
+        asked = {"previous_message_id": previous_message if is_known else None}
         tail = b',"diagnostics":' + encode(asked)
     body = b"".join(
         (

@@ -18,6 +18,7 @@ from orchestrator.events.base import SCHEMA_VERSION, Event, Payload
 from orchestrator.events.of_agent import (
     AgentEnded,
     AgentStarted,
+    CacheMissed,
     FileSeen,
     ModelAnswered,
     ModelFailed,
@@ -56,6 +57,7 @@ __all__ = [
     "AgentStarted",
     "BriefRefused",
     "BriefReused",
+    "CacheMissed",
     "ControlReceived",
     "Event",
     "FileSeen",
@@ -91,7 +93,7 @@ KINDS: dict[str, type[Payload]] = {
     for kind in (
         RunStarted, RunResumed, RunEnded, RunReopened, ControlReceived, AgentStarted,
         AgentEnded, ModelRequested, ModelAnswered, ModelRetried, ModelFailed,
-        ToolStarted, ToolEnded, TextAdded, ThinkingDropped, ResultReplaced,
+        CacheMissed, ToolStarted, ToolEnded, TextAdded, ThinkingDropped, ResultReplaced,
         BriefRefused, BriefReused, SubagentAccepted, SubagentAsked, SubagentEnded,
         FindingsSubmitted, ReportSubmitted, NotesUpdated, LimitReachedEvent,
     )

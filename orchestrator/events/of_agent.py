@@ -12,6 +12,7 @@ from orchestrator.messages import Block
 __all__ = [
     "AgentEnded",
     "AgentStarted",
+    "CacheMissed",
     "FileSeen",
     "ModelAnswered",
     "ModelFailed",
@@ -102,6 +103,27 @@ class ModelAnswered(Payload):
     counted_usd: float | None = None
     counted_tokens: int | None = None
     """What limits count for it, where the service told too few tokens to be true."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheMissed(Payload):
+    """A request read clearly less from the prompt cache than it should have."""
+
+    KIND: ClassVar[str] = "cache.missed"
+    turn: int
+    expected: int
+    """Tokens that it should have read: all that the request before had read or written,
+    or half of an estimated head that others had written."""
+    read: int
+    """Tokens that it read."""
+    cause: str
+    """`expired`: more than the lifetime of the cache lay between them;
+    `prefix_changed`; `resumed`: another process made the request before; `not_cached`:
+    the endpoint never reports any use of a cache (told once); `unknown`."""
+    detail: str = ""
+    """What changed, as far as that was our doing."""
+    reported: str = ""
+    """The service's own word for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,8 @@ class AgentView:
     """Tool calls that ended."""
     call_errors: int = 0
     retries: int = 0
+    cache_misses: dict[str, int] = field(default_factory=dict)
+    """Cause → how often a request read clearly less from the cache than it should."""
     tokens: Tokens = field(default_factory=Tokens)
     cost: Cost = field(default_factory=Cost)
     context_tokens: int = 0
@@ -208,6 +210,7 @@ class AgentView:
             "tool_calls": self.calls,
             "tool_errors": self.call_errors,
             "retries": self.retries,
+            "cache_misses": self.cache_misses,
             "tokens": self.tokens.to_dict(),
             **self.cost.to_dict(),
             "explored_tokens": self.explored_tokens,
@@ -270,6 +273,10 @@ class AgentView:
             why = f"{data.get('error', '')}: {data.get('message', '')}"
             self.reason = why.strip(": ")
 
+    def _on_cache_missed(self, data: dict[str, Any], _at: datetime | None) -> None:
+        cause = str(data.get("cause", ""))
+        self.cache_misses[cause] = self.cache_misses.get(cause, 0) + 1
+
     @property
     def _is_first(self) -> bool:
         """Return whether it is the lead, or at work on its brief."""
@@ -288,5 +295,6 @@ class AgentView:
         "model.answered": _on_answered,
         "model.retried": _on_retried,
         "model.failed": _on_failed,
+        "cache.missed": _on_cache_missed,
         "tool.ended": _on_tool_ended,
     }

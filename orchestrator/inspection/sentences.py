@@ -93,6 +93,25 @@ def _answered(data: Data) -> str:
     return f"model {wants} ({size}{price}, {took}){dropped}"
 
 
+_CAUSES = {
+    "expired": "too long after the request before",
+    "prefix_changed": "it does not begin like the request before",
+    "resumed": "another process made the request before",
+    "unknown": "nobody knows why",
+}
+
+
+def _cache_missed(data: Data) -> str:
+    cause, reported = one_line(data.get("cause")), one_line(data.get("reported"))
+    if cause == "not_cached":
+        return "the endpoint does not tell of any prompt cache; all input costs in full"
+    read = tokens(number(data.get("read")))
+    expected = tokens(number(data.get("expected")))
+    why = one_line(data.get("detail")) or _CAUSES.get(cause, cause)
+    also = f" (the service says: {reported})" if reported else ""
+    return f"read {read} of {expected} tokens from the prompt cache: {why}{also}"
+
+
 def _retried(data: Data) -> str:
     return (
         f"try {one_line(data.get('attempt'))} failed, next in "
@@ -242,6 +261,7 @@ _SENTENCES: dict[str, Callable[[Data], str]] = {
     "model.answered": _answered,
     "model.retried": _retried,
     "model.failed": _model_failed,
+    "cache.missed": _cache_missed,
     "tool.started": _tool_started,
     "tool.ended": _tool_ended,
     "thinking.dropped": lambda data: (

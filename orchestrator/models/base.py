@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from orchestrator.messages import Block, Message
 
 __all__ = [
+    "CacheMiss",
     "Model",
     "ModelRequest",
     "OnRetry",
@@ -118,6 +119,16 @@ class ModelRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class CacheMiss:
+    """What the service says of a request that begins unlike the one before it."""
+
+    reason: str
+    """As `messages_changed`, `previous_message_not_found` or `unavailable`."""
+    tokens: int = 0
+    """About so many would have been read, had it begun alike."""
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """One whole reply."""
 
@@ -133,6 +144,9 @@ class Reply:
     """Ids of whole calls whose input is no JSON object → that text, bounded. Their
     block holds `input: {}`."""
     stop_details: dict[str, Any] | None = None
+    cache_miss: CacheMiss | None = None
+    """Why less was read from the cache than the request before had; None: the service
+    was not asked, found nothing, or does not know yet."""
     seconds: float = 0.0
     first_token_s: float | None = None
     queued_s: float = 0.0

@@ -34,11 +34,14 @@ def request_fields(model: str, effort: str | None) -> dict[str, Any]:
 
     Returns:
         `thinking` with its text shown in short, where the model thinks adaptively;
-        `output_config` where an effort is set.
+        `output_config` where an effort is set; `diagnostics` where the service can be
+        asked why a request missed the cache.
     """
     fields: dict[str, Any] = {}
     if model.startswith(_ADAPTIVE):
         fields["thinking"] = {"type": "adaptive", "display": "summarized"}
     if effort is not None:
         fields["output_config"] = {"effort": effort}
+    if model.startswith("claude-"):
+        fields["diagnostics"] = {"previous_message_id": None}
     return fields

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from orchestrator.errors import ModelError
 from orchestrator.messages import Block
-from orchestrator.models.base import Reply, Usage
+from orchestrator.models.base import CacheMiss, Reply, Usage
 from orchestrator.models.classify import classify
 from orchestrator.models.growing import (
     Growing,
@@ -23,6 +23,7 @@ from orchestrator.models.told import failure
 
 __all__ = ["Accumulator", "whole_reply"]
 
+MAX_REASON_CHARS = 100
 MAX_COUNT = 10**12
 """Of tokens in one reply; whatever tells more does not count."""
 
@@ -234,6 +235,18 @@ def _reply(
             call: text for call, text in no_objects.items() if call not in cut
         },
         stop_details=details if isinstance(details, dict) else None,
+        cache_miss=_cache_miss(message.get("diagnostics")),
+    )
+
+
+def _cache_miss(told: object) -> CacheMiss | None:
+    """Return why the cache was missed, or None where that is not told."""
+    reason = told.get("cache_miss_reason") if isinstance(told, dict) else None
+    kind = reason.get("type") if isinstance(reason, dict) else None
+    if not isinstance(reason, dict) or not isinstance(kind, str):
+        return None
+    return CacheMiss(
+        kind[:MAX_REASON_CHARS], _count(reason, "cache_missed_input_tokens")
     )
 
 

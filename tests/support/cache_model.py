@@ -115,6 +115,10 @@ class CacheModel:
         served.begin()
         return served
 
+    def evict(self) -> None:
+        """Lose everything, as a service may at any time."""
+        self._until.clear()
+
     def _keep(self, prefix: bytes, at: float) -> None:
         until = at + self._lifetime_s
         self._until[prefix] = max(until, self._until.get(prefix, 0.0))
