@@ -21,8 +21,9 @@ from orchestrator.models.base import (
     Retry,
     caches_prompts,
 )
-from orchestrator.models.lane import Lane, Try
+from orchestrator.models.lane import Lane
 from orchestrator.models.retry import Patience
+from orchestrator.models.storm import Try
 
 __all__ = ["MOST_AT_ONCE", "Governor", "OnClosed"]
 

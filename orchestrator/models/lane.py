@@ -23,8 +23,9 @@ from orchestrator.models.base import ModelRequest
 from orchestrator.models.pace import WINDOW_S, Pace
 from orchestrator.models.retry import backoff_s
 from orchestrator.models.room import Room
+from orchestrator.models.storm import Storm, Try, accepted_before, most_that_fit
 
-__all__ = ["Lane", "Try"]
+__all__ = ["Lane"]
 
 MAX_TOLD_S = 86_400.0
 """What is told beyond a day is believed for a day."""
@@ -40,41 +41,22 @@ _TOKENS: Final = ("tokens", "input-tokens")
 
 
 @dataclass(slots=True, eq=False)
-class Try:
-    """One request that has left.
+class _Turn:
+    """A request that waits to leave.
 
     Attributes:
-        number: tries of a lane are counted in the order in which they left.
-        left_at: when, in seconds of the clock.
-        tokens: its estimated input that no cache holds.
-        waited_s: how long it was held back.
-        is_pending: nothing was heard of it yet.
-        was_rejected: the service had too much to do, or was asked too often.
+        news: it has left, or is in front.
+        tried: set when it leaves.
+        was_held: it would have left earlier, were it not for the pace.
+        front_at: when it came to the front.
     """
 
-    number: int
-    left_at: float
-    tokens: int
-    waited_s: float
-    is_pending: bool = True
-    was_rejected: bool = False
-
-
-@dataclass(slots=True)
-class _Storm:
-    """Rejections of requests that left before any of them was known."""
-
-    error: ModelError
-    taken: int
-    """Requests under way at the first rejection, that one included."""
-    newest: Try
-    """That left last of those that were rejected."""
-    rejected: int = 1
-
-    def add(self, tried: Try) -> None:
-        self.rejected += 1
-        if tried.number > self.newest.number:
-            self.newest = tried
+    request: ModelRequest
+    came_at: float
+    news: anyio.Event
+    tried: Try | None = None
+    was_held: bool = False
+    front_at: float | None = None
 
 
 class Lane:
@@ -98,15 +80,15 @@ class Lane:
         self._buckets: dict[str, Bucket] = {}
         self._opens_at = -math.inf
         self._closed_by: ModelError | None = None
-        self._queue: deque[anyio.Event] = deque()
+        self._queue: deque[_Turn] = deque()
         self._doze: anyio.CancelScope | None = None
-        self._lacks_room = False
         self._left: deque[Try] = deque()
         self._pending, self._pending_tokens = 0, 0
         self._newest = 0
-        self._storm: _Storm | None = None
+        self._storm: Storm | None = None
         self._storm_until = 0
         self._storms = 0
+        self._cut_at = -math.inf
 
     @property
     def opens_in_s(self) -> float:
@@ -124,42 +106,66 @@ class Lane:
         """
         self._check_open(request)
         now = self._clock.monotonic()
-        if not self._queue and self._wait_s(request, now) <= 0:
-            return self._depart(request, now, now)
-        with request.while_waiting():
-            return await self._queued(request, now)
-
-    async def _queued(self, request: ModelRequest, came_at: float) -> Try:
-        turn = anyio.Event()
+        if not self._queue and self._wait_s(request, now, since=now) <= 0:
+            return self._depart(request, now, came_at=now, was_held=False)
+        turn = _Turn(request, now, anyio.Event())
         self._queue.append(turn)
         try:
-            if self._queue[0] is not turn:
-                await turn.wait()
-            return await self._in_front(request, came_at)
+            with request.while_waiting():
+                while turn.tried is None:
+                    await self._stand(turn)
+        except BaseException:
+            if turn.tried is not None:
+                self.leave(turn.tried)
+            raise
         finally:
-            was_front = self._queue[0] is turn
-            self._queue.remove(turn)
-            if was_front:
-                self._doze = None
-                if self._queue:
-                    self._queue[0].set()
+            self._step_out(turn)
+        return turn.tried
 
-    async def _in_front(self, request: ModelRequest, came_at: float) -> Try:
-        was_held = False
-        patience_at = self._clock.monotonic() + MAX_ALLOWANCE_S
-        while True:
-            self._check_open(request)
-            now = self._clock.monotonic()
-            wait_s = self._wait_s(request, now, patience_s=patience_at - now)
-            if wait_s <= 0:
-                return self._depart(request, now, came_at, was_held=was_held)
-            was_held = was_held or self._pace.wait_s(now) > 0
-            self._lacks_room = math.isinf(wait_s)
-            with anyio.CancelScope() as self._doze:
-                # Without room it is woken by whoever leaves: tries have a limit.
-                if self._lacks_room:
+    async def _stand(self, turn: _Turn) -> None:
+        """Wait for news; who is in front lets those leave that may."""
+        if self._queue[0] is not turn:
+            await turn.news.wait()
+            return
+        self._check_open(turn.request)
+        wait_s = self._release()
+        if turn.tried is not None:
+            return
+        self._doze = anyio.CancelScope()
+        try:
+            with self._doze:
+                # Without room it is woken by a try that ends: they have a limit.
+                if math.isinf(wait_s):
                     await anyio.sleep_forever()
                 await self._clock.sleep(wait_s)
+        finally:
+            self._doze = None
+
+    def _step_out(self, turn: _Turn) -> None:
+        """Leave the queue, if `turn` did not leave it for the service."""
+        if turn.tried is None:
+            was_front = self._queue[0] is turn
+            self._queue.remove(turn)
+            if was_front and self._queue:
+                self._queue[0].news.set()
+
+    def _release(self) -> float:
+        """Let those in front leave that may; return how long the next one waits."""
+        wait_s = 0.0
+        while self._queue:
+            turn, now = self._queue[0], self._clock.monotonic()
+            turn.news.set()
+            if turn.front_at is None:
+                turn.front_at = now
+            wait_s = self._wait_s(turn.request, now, since=turn.front_at)
+            if wait_s > 0:
+                turn.was_held = turn.was_held or self._pace.wait_s(now) > 0
+                break
+            self._queue.popleft()
+            turn.tried = self._depart(
+                turn.request, now, came_at=turn.came_at, was_held=turn.was_held
+            )
+        return wait_s
 
     def _check_open(self, request: ModelRequest) -> None:
         opens_in_s, error = self.opens_in_s, self._closed_by
@@ -168,35 +174,42 @@ class Lane:
                 error.kind, error.message, opens_in_s, error.detail, is_down=True
             )
 
-    def _wait_s(
-        self, request: ModelRequest, now: float, *, patience_s: float = MAX_ALLOWANCE_S
-    ) -> float:
+    def _wait_s(self, request: ModelRequest, now: float, *, since: float) -> float:
         """Return the seconds until `request` may leave; infinite: until there is room.
 
         Args:
             request: the one in front.
             now: the moment.
-            patience_s: for how long it may still wait for what headers told.
+            since: when it came to the front.
         """
+        if self._opens_at > now:
+            return self._opens_at - now
         if self._storm is not None:
             self._settle(self._storm, now)
         if self._room.is_full:
             return math.inf
-        wait_s = max(self._opens_at - now, self._pace.wait_s(now))
+        wait_s = self._pace.wait_s(now)
         if self._buckets:
             held_s = max(
                 bucket.wait_s(_need(counted, request.uncached_tokens), now)
                 for counted, bucket in self._buckets.items()
             )
-            wait_s = max(wait_s, min(held_s, patience_s))
+            wait_s = max(wait_s, min(held_s, since + MAX_ALLOWANCE_S - now))
         return wait_s
 
     def _depart(
-        self, request: ModelRequest, now: float, came_at: float, was_held: bool = False
+        self, request: ModelRequest, now: float, *, came_at: float, was_held: bool
     ) -> Try:
         self._newest += 1
-        tried = Try(self._newest, now, request.uncached_tokens, now - came_at)
         self._room.taken += 1
+        tried = Try(
+            self._newest,
+            now,
+            request.uncached_tokens,
+            under_way=self._room.taken,
+            waited_s=now - came_at,
+            was_held=was_held,
+        )
         self._pace.left(now, was_held=was_held)
         for counted, bucket in self._buckets.items():
             bucket.take(_need(counted, tried.tokens), now)
@@ -211,15 +224,17 @@ class Lane:
         """Take in the headers with which the response to a try begins."""
         self._hear(tried)
         told = allowances(headers, self._clock.now())
+        if not told:
+            return
         now = self._clock.monotonic()
         for counted, allowance in told.items():
+            # What is on its way is not in the service's figures yet.
             pending = _need(counted, self._pending_tokens, requests=self._pending)
             bucket = self._buckets.get(counted)
             if bucket is None:
                 bucket = self._buckets[counted] = Bucket(allowance, now)
             bucket.told(allowance, now, pending=pending)
-        if told:
-            self._wake()
+        self._wake()
 
     def _hear(self, tried: Try) -> None:
         if tried.is_pending:
@@ -236,17 +251,19 @@ class Lane:
 
     def failed(self, tried: Try, error: ModelError) -> None:
         """Take note of a try that failed; close the gate for as long as was told."""
+        if not error.is_retryable:
+            return
         told_s = error.retry_after_s
-        if told_s and error.is_retryable:
+        if told_s:
             self._close(min(told_s, MAX_TOLD_S), error)
-        if error.kind not in ("rate_limited", "overloaded"):
+        elif error.kind == "transient":
             return
         tried.was_rejected = True
         if tried.number <= self._storm_until:
             if self._storm is not None:
                 self._storm.add(tried)
             return
-        self._storm = _Storm(error, self._room.taken, tried)
+        self._storm = Storm(error, self._room.taken, tried, tried.under_way)
         self._storm_until = self._newest
         if error.kind == "rate_limited" and told_s is None:
             self._storms += 1
@@ -256,7 +273,7 @@ class Lane:
         """Give up the place of a try, however it ended."""
         self._hear(tried)
         self._room.taken -= 1
-        if self._lacks_room:
+        if not self._room.is_full:
             self._wake()
 
     def _close(self, seconds: float, error: ModelError) -> None:
@@ -264,34 +281,36 @@ class Lane:
         if opens_at > self._opens_at:
             self._opens_at, self._closed_by = opens_at, error
 
-    def _settle(self, storm: _Storm, now: float) -> None:
+    def _settle(self, storm: Storm, now: float) -> None:
         """Learn from a storm, once, when the next request would leave.
 
         By then it is known which of its requests were accepted.
         """
         self._storm = None
-        error, told_s = storm.error, storm.error.retry_after_s
-        accepted = storm.taken - storm.rejected
-        if error.kind == "rate_limited" and (told_s is not None or not accepted):
-            self._pace.rejected(now, accepted=self._accepted_before(storm.newest))
-        if error.kind == "rate_limited" and told_s is None:
-            # Rather a bound on what is under way, and what was accepted shows it.
-            self._room.cut(accepted)
-        else:
-            self._room.cut(max(CUT * storm.taken, accepted))
-        spread_s = min((told_s or 0.0) * SPREAD, MAX_SPREAD_S)
-        self._pace.spread(len(self._queue), spread_s)
+        if storm.error.kind == "rate_limited":
+            self._slow_down(storm, now)
+        elif storm.error.kind == "overloaded" and self.answered_at >= self._cut_at:
+            # While nobody gets an answer, it is not for want of room.
+            self._cut(CUT * storm.taken, now)
+        told_s = storm.error.retry_after_s or 0.0
+        self._pace.spread(len(self._queue), min(told_s * SPREAD, MAX_SPREAD_S))
 
-    def _accepted_before(self, rejected: Try) -> int:
-        """Return how many that left just before were not rejected."""
-        since = rejected.left_at - WINDOW_S
-        return sum(
-            since < tried.left_at <= rejected.left_at and not tried.was_rejected
-            for tried in self._left
-        )
+    def _slow_down(self, storm: Storm, now: float) -> None:
+        fits = most_that_fit(self._left)
+        if storm.is_for_room(fits, has_pace=self._pace.is_learnt):
+            self._cut(fits, now, is_bound=True)
+            return
+        if storm.least > fits:
+            self._cut(max(CUT * storm.taken, fits), now)
+        accepted = accepted_before(storm.newest, self._left, seconds=WINDOW_S)
+        self._pace.rejected(now, accepted=accepted)
+
+    def _cut(self, to: float, now: float, *, is_bound: bool = False) -> None:
+        self._room.cut(to, is_bound=is_bound)
+        self._cut_at = now
 
     def _wake(self) -> None:
-        """Let the one in front look again."""
+        """Let the one in front look again: it may leave sooner than it knew."""
         if self._doze is not None:
             self._doze.cancel()
 

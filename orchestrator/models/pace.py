@@ -14,20 +14,22 @@ __all__ = ["WINDOW_S", "Pace"]
 
 WINDOW_S = 1.0
 """What was accepted is counted over so long before the rejected request left."""
-SHARE = 0.95
+SHARE = 0.97
 """Of what was accepted: at the very limit, each hiccup of a network is too much."""
-CUT = 0.85
-"""For a pace that was too fast from the start."""
+CUT, MOST_CUT = 0.85, 0.7
+SEEN = 4
+"""Requests that the pace held back, before it is known how fast it really went."""
 TRIM = 0.95
-"""For one that was right for a while, and then grew too far."""
-SLOWEST = 0.05
-"""Requests a second; slower ones are for the service to ask for."""
-QUIET_S = 15.0
-MAX_QUIET_S = 120.0
-FIRST_STEP = 0.05
-STEP_GROWTH = 1.5
-MAX_STEP = 1.0
-CONFIRMED = 1.15
+"""For a pace that went well for a while."""
+SLOWEST, FASTEST = 0.05, 1000.0
+"""Requests a second: slower is for the service to ask for, faster is no pace."""
+QUIET_S, MAX_QUIET_S = 30.0, 120.0
+"""Before it grows for the first time after a rejection; the more often the same ceiling
+was met, the longer."""
+HASTE, MIN_QUIET_S = 0.5, 10.0
+"""Each time it grows, less time passes before the next."""
+FIRST_STEP, STEP_GROWTH, MAX_STEP = 0.03, 2.0, 1.0
+CONFIRMED = 1.1
 """A ceiling within so much of the one before is the same one."""
 FORGET_S = 900.0
 
@@ -43,9 +45,17 @@ class Pace:
         self.per_s = math.inf
         self._next_at = -math.inf
         self._changed_at = self._rejected_at = 0.0
-        self._ceiling = 0.0
-        self._quiet_s, self._step = QUIET_S, FIRST_STEP
+        self._ceiling = self._proven = 0.0
+        self._first_quiet_s = self._quiet_s = QUIET_S
+        self._step = FIRST_STEP
         self._spacing_s, self._spaced = 0.0, 0
+        self._departed = self._held = 0
+        self._first_at = self._last_at = 0.0
+
+    @property
+    def is_learnt(self) -> bool:
+        """Whether anything holds requests back."""
+        return not math.isinf(self.per_s)
 
     def wait_s(self, now: float) -> float:
         """Return the seconds until the next request may leave; 0: at once."""
@@ -63,6 +73,10 @@ class Pace:
             self._spaced -= 1
             spacing_s = max(spacing_s, self._spacing_s)
         self._next_at = now + spacing_s
+        if not self._departed:
+            self._first_at = now
+        self._departed, self._last_at = self._departed + 1, now
+        self._held += was_held
         if was_held:
             self._may_grow(now)
 
@@ -79,22 +93,45 @@ class Pace:
             accepted: requests that left in the last `WINDOW_S` before the rejected
                 one did, and were not rejected.
         """
-        before, was_quiet = self.per_s, now - self._rejected_at >= QUIET_S
+        before = self.per_s
         if math.isinf(before):
             self.per_s = max(accepted, 1) / WINDOW_S * SHARE
-            self._quiet_s = QUIET_S
+            self._first_quiet_s = QUIET_S
         else:
-            self.per_s = max(before * (TRIM if was_quiet else CUT), SLOWEST)
-            is_same = before <= self._ceiling * CONFIRMED
-            self._quiet_s = min(self._quiet_s * 2, MAX_QUIET_S) if is_same else QUIET_S
+            self.per_s = max(self._slower(now), SLOWEST)
+            is_same = before / CONFIRMED <= self._ceiling <= before * CONFIRMED
+            longer_s = min(self._first_quiet_s * 2, MAX_QUIET_S)
+            self._first_quiet_s = longer_s if is_same else QUIET_S
             self._ceiling = before
-        self._step = FIRST_STEP
+        self._proven = 0.0
+        self._departed = self._held = 0
+        self._step, self._quiet_s = FIRST_STEP, self._first_quiet_s
         self._changed_at = self._rejected_at = now
 
+    def _slower(self, now: float) -> float:
+        if self._proven:
+            return self._proven  # where it went well, before it grew too far
+        if now - self._changed_at >= MIN_QUIET_S:
+            return min(self.per_s * TRIM, self._seen_per_s)
+        return min(self.per_s * CUT, max(self._seen_per_s, self.per_s * MOST_CUT))
+
+    @property
+    def _seen_per_s(self) -> float:
+        """Return what went well since the rejection before, if that was the pace.
+
+        The first may have been saved up, and the last was rejected.
+        """
+        seconds = self._last_at - self._first_at
+        if seconds < WINDOW_S or self._held < SEEN:
+            return math.inf
+        return max(self._departed - 2, 1) / seconds * SHARE
+
     def _may_grow(self, now: float) -> None:
-        if now - self._rejected_at >= FORGET_S:
+        if now - self._rejected_at >= FORGET_S or self.per_s >= FASTEST:
             self.per_s = math.inf
         elif now - self._changed_at >= self._quiet_s:
+            self._proven = self.per_s
             self.per_s *= 1 + self._step
             self._step = min(self._step * STEP_GROWTH, MAX_STEP)
+            self._quiet_s = max(self._quiet_s * HASTE, MIN_QUIET_S)
             self._changed_at = now

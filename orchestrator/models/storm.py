@@ -1,0 +1,90 @@
+"""Requests that left, and what is to be learnt when some of them are rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from orchestrator.errors import ModelError
+
+__all__ = ["Storm", "Try", "accepted_before", "most_that_fit"]
+
+
+@dataclass(slots=True, eq=False)
+class Try:
+    """One request that has left.
+
+    Attributes:
+        number: tries of a lane are counted in the order in which they left.
+        left_at: when, in seconds of the clock.
+        tokens: its estimated input that no cache holds.
+        under_way: requests under way as it left, itself included.
+        waited_s: how long it was held back.
+        was_held: it would have left earlier, were it not for the pace.
+        is_pending: nothing was heard of it yet.
+        was_rejected: the service had too much to do, or was asked too often.
+    """
+
+    number: int
+    left_at: float
+    tokens: int
+    under_way: int
+    waited_s: float
+    was_held: bool
+    is_pending: bool = True
+    was_rejected: bool = False
+
+
+@dataclass(slots=True)
+class Storm:
+    """Rejections of requests that had all left when the first of them came back.
+
+    They are one piece of news, however many they are.
+
+    Attributes:
+        error: the first one.
+        taken: requests under way at that moment, its own included.
+        newest: of those rejected, the one that left last.
+        least: requests that were under way when one of them left, at the least.
+    """
+
+    error: ModelError
+    taken: int
+    newest: Try
+    least: int
+
+    def add(self, tried: Try) -> None:
+        """Take in another one."""
+        self.least = min(self.least, tried.under_way)
+        if tried.number > self.newest.number:
+            self.newest = tried
+
+    def is_for_room(self, fits: int, *, has_pace: bool) -> bool:
+        """Return whether it is about what is under way at once, and not about the pace.
+
+        Args:
+            fits: most that were under way at once and were all accepted.
+            has_pace: a pace is known already.
+        """
+        # One that was rejected though more fitted before is no matter of room.
+        if self.least <= fits:
+            return False
+        if "concurren" in self.error.message.lower():
+            return True
+        # A told time is rather for a pace, unless that held nothing back.
+        is_untold = self.error.retry_after_s is None
+        return has_pace and (is_untold or not self.newest.was_held)
+
+
+def most_that_fit(left: Iterable[Try]) -> int:
+    """Return the most that were under way when one of `left` left and was accepted."""
+    return max((each.under_way for each in left if not each.was_rejected), default=0)
+
+
+def accepted_before(rejected: Try, left: Iterable[Try], *, seconds: float) -> int:
+    """Return how many of `left` left in the `seconds` before, and were accepted."""
+    since = rejected.left_at - seconds
+    return sum(
+        since < each.left_at <= rejected.left_at and not each.was_rejected
+        for each in left
+    )
