@@ -51,6 +51,7 @@ class Services:
         parking: the gate before every request.
         heads: the starts of requests up to now; agents of a profile share one.
         cache_use: which models have a prompt cache, as their answers tell.
+        outage_s: longest time to go on trying while nobody gets an answer, in seconds.
     """
 
     log: EventLog
@@ -70,6 +71,7 @@ class Services:
     parking: Parking = field(default_factory=Parking)
     heads: dict[bytes, Head] = field(default_factory=dict)
     cache_use: CacheUse = field(default_factory=CacheUse)
+    outage_s: float = 300.0
 
 
 def new_state(services: Services, spec: AgentSpec) -> AgentState:
@@ -127,6 +129,7 @@ def build_agent(
         head_start=services.head_start,
         parking=services.parking,
         cache_use=services.cache_use,
+        outage_s=services.outage_s,
     )
     executor = Executor(registry, services.log, services.clip, services.clock)
     transcript, sizes = state.transcript, caller.sizes

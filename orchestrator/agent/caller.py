@@ -53,6 +53,7 @@ class Caller:
         parking: the gate before each of them.
         sizes: of what calls may bring.
         cache_use: which models have a prompt cache.
+        outage_s: longest time to go on trying while nobody gets an answer, in seconds.
     """
 
     spec: AgentSpec
@@ -63,6 +64,7 @@ class Caller:
     parking: Parking = field(default_factory=Parking)
     sizes: ResultSizes = field(default_factory=ResultSizes)
     cache_use: CacheUse = field(default_factory=CacheUse)
+    outage_s: float = 300.0
 
     @property
     def budget(self) -> Budget:
@@ -194,6 +196,7 @@ class Caller:
                 model=reply.model,
                 seconds=round(reply.seconds, 4),
                 first_token_s=reply.first_token_s,
+                queued_s=round(reply.queued_s, 1),
                 kept=kept,
                 cut_calls=sorted(reply.cut_calls),
                 broken_calls=reply.broken_calls,
@@ -331,6 +334,7 @@ class Caller:
             body=view.body,
             call_s=self.spec.call_s,
             silence_s=self.spec.silence_s,
+            outage_s=self.outage_s,
             on_progress=pulse.beat,
             uncached_tokens=uncached,
             while_waiting=waiting,

@@ -103,6 +103,9 @@ class ModelAnswered(Payload):
     counted_usd: float | None = None
     counted_tokens: int | None = None
     """What limits count for it, where the service told too few tokens to be true."""
+    queued_s: float = 0.0
+    """Seconds in which it was held back by limits that all requests of a model share;
+    they are no part of `seconds`."""
 
 
 @dataclass(frozen=True, slots=True)
