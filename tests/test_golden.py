@@ -35,6 +35,7 @@ LATER = {
         "result.replaced",
         "brief.reused",
         "subagent.asked",
+        "run.parked",
         "cache.missed",
     }
 }

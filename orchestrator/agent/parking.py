@@ -53,26 +53,15 @@ class Parking:
         """Take note of an answer to this run."""
         self._was_answered = True
 
-    def park(self, error: ModelError, cause: int = 0) -> None:
-        """Let nobody pass any more; the first error counts.
-
-        Args:
-            error: what the endpoint said.
-            cause: `seq` of the event that tells of it.
-        """
-        if self.why is None:
-            self.why, self.cause = error, cause
-            self._parked.set()
-
     def takes(self, error: ModelError | NotSent, cause: int = 0) -> bool:
         """Park the run where `error` is a reason to, and return whether it is.
 
         If so, who met it waits at the gate; else the error is its own. In a run that is
-        parked already, so is what may pass by itself.
+        parked already, what may pass by itself is one, too.
 
         Args:
-            error: of a request.
-            cause: `seq` of the event that tells of it.
+            error: of a request of this run, or of another one with the same key.
+            cause: `seq` of the event that tells of it; 0: it is not written yet.
         """
         if isinstance(error, NotSent):
             return True
@@ -80,7 +69,11 @@ class Parking:
             return True
         if not self._is_reason(error):
             return False
-        self.park(error, cause)
+        if self.why is None:
+            self.why = error
+            self._parked.set()
+        if self.why is error:
+            self.cause = self.cause or cause
         return True
 
     def _is_reason(self, error: ModelError) -> bool:
@@ -105,9 +98,11 @@ class Parking:
         while True:
             await anyio.sleep_forever()
 
-    async def closed(self) -> None:
-        """Wait until the run is parked."""
-        await self._parked.wait()
+    async def closed(self) -> ModelError:
+        """Wait until the run is parked; return why it is."""
+        while self.why is None:
+            await self._parked.wait()
+        return self.why
 
     @contextmanager
     def sending(self) -> Iterator[Sending]:

@@ -55,6 +55,7 @@ _INTERESTING = frozenset(
         "notes.updated",
         "report.submitted",
         "run.ended",
+        "run.parked",
         "run.resumed",
         "run.started",
         "subagent.asked",

@@ -80,8 +80,8 @@ def run(
 ) -> int:
     """Run TASK, or an --objective without a file, and print the report.
 
-    Exit status: 0 done, 1 failed, 2 wrong input (nothing spent), 3 partial, 130
-    interrupted.
+    Exit status: 0 done, 1 failed, 2 wrong input (nothing spent), 3 partial, 75 parked
+    (quota used up, key refused, endpoint down: `resume` goes on), 130 interrupted.
     """
     overrides = overrides_of(settings)
     if model is not None:
@@ -131,7 +131,8 @@ def resume(
 ) -> int:
     """Go on with RUN: an id, the start of one, a path, or `last`.
 
-    It was stopped or killed; or it is partial: then the lead does what is missing.
+    It was stopped, killed or parked; or it is partial: then the lead does what is
+    missing.
     """
     return _go_on(run_name, "", settings, runs_dir, mode)
 

@@ -44,6 +44,7 @@ from orchestrator.events.of_run import (
     LimitReachedEvent,
     ReportSubmitted,
     RunEnded,
+    RunParked,
     RunReopened,
     RunResumed,
     RunStarted,
@@ -72,6 +73,7 @@ __all__ = [
     "ReportSubmitted",
     "ResultReplaced",
     "RunEnded",
+    "RunParked",
     "RunReopened",
     "RunResumed",
     "RunStarted",
@@ -95,7 +97,7 @@ KINDS: dict[str, type[Payload]] = {
         AgentEnded, ModelRequested, ModelAnswered, ModelRetried, ModelFailed,
         CacheMissed, ToolStarted, ToolEnded, TextAdded, ThinkingDropped, ResultReplaced,
         BriefRefused, BriefReused, SubagentAccepted, SubagentAsked, SubagentEnded,
-        FindingsSubmitted, ReportSubmitted, NotesUpdated, LimitReachedEvent,
+        FindingsSubmitted, ReportSubmitted, NotesUpdated, LimitReachedEvent, RunParked,
     )
 }  # fmt: skip
 

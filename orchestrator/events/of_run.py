@@ -12,6 +12,7 @@ __all__ = [
     "LimitReachedEvent",
     "ReportSubmitted",
     "RunEnded",
+    "RunParked",
     "RunReopened",
     "RunResumed",
     "RunStarted",
@@ -49,8 +50,24 @@ class RunResumed(Payload):
 
 
 @dataclass(frozen=True, slots=True)
+class RunParked(Payload):
+    """Nothing more is sent; what is under way comes in, then the process lets go."""
+
+    KIND: ClassVar[str] = "run.parked"
+    error: str
+    """Kind of the error that is the reason."""
+    message: str
+    """The endpoint's own words."""
+    detail: str = ""
+    resume_at: str = ""
+    """When requests are answered again, as the endpoint says, in UTC, or ""."""
+    under_way: int = 0
+    """Requests whose answers may still come."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunEnded(Payload):
-    """A run ends: `done`, `partial`, `failed` or `interrupted`."""
+    """A run ends: `done`, `partial`, `failed`, `parked` or `interrupted`."""
 
     KIND: ClassVar[str] = "run.ended"
     state: str
@@ -62,6 +79,8 @@ class RunEnded(Payload):
     traceback: str = ""
     stopped: list[str] = field(default_factory=list)
     """Those of `missing` that a person stopped: a resume leaves them alone."""
+    resume_at: str = ""
+    """When a parked run can go on, in UTC; "": nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,6 +155,7 @@ class AgentView:
     def resumed(self) -> None:
         """Take over `run.resumed`: another process works on it, if it has begun."""
         if self.state == "running":
+            self.reason = ""
             self._open()
 
     def seconds(self, now: datetime | None = None) -> float:

@@ -49,6 +49,8 @@ class RunSummary:
     usd: float | None
     """None: no price is known."""
     reason: str = ""
+    resume_at: str = ""
+    """When a parked run can go on, RFC 3339, or ""."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields by name."""
@@ -95,6 +97,7 @@ def summarize(folder: RunFolder) -> RunSummary:
         tokens=view.tokens.limited,
         usd=cost["usd"],
         reason=view.reason,
+        resume_at=view.resume_at,
     )
 
 

@@ -17,6 +17,7 @@ from orchestrator.events.phrases import number
 from orchestrator.inspection.agents import AgentView
 from orchestrator.inspection.limits import LimitUse
 from orchestrator.inspection.tokens import Cost, Tokens
+from orchestrator.inspection.tree import tree
 
 __all__ = ["LimitUse", "RunView", "moment"]
 
@@ -51,6 +52,8 @@ class RunView:
     state: str = ""
     """As the log has it; whether it is `crashed` needs a look at the lock."""
     reason: str = ""
+    resume_at: str = ""
+    """When a parked run can go on, RFC 3339; "": nobody knows."""
     exit_code: int | None = None
     missing: list[str] = field(default_factory=list)
     stopped: list[str] = field(default_factory=list)
@@ -146,34 +149,20 @@ class RunView:
 
     def tree(self) -> Iterator[tuple[AgentView, int]]:
         """Yield each agent once, with its depth; parents come before their children."""
-        children: dict[str, list[str]] = {}
-        roots: list[str] = []
-        for agent in self.agents.values():
-            is_below = agent.parent in self.agents and agent.parent != agent.id
-            (children.setdefault(agent.parent, []) if is_below else roots).append(
-                agent.id
-            )
-        seen: set[str] = set()
-        # The second round finds those whose parents, in a damaged log, form a ring.
-        for start in [*roots, *self.agents]:
-            stack = [(start, 0)]
-            while stack:
-                agent_id, depth = stack.pop()
-                if agent_id not in seen:
-                    seen.add(agent_id)
-                    yield self.agents[agent_id], depth
-                    below = reversed(children.get(agent_id, []))
-                    stack.extend((child, depth + 1) for child in below)
+        return tree(self.agents)
 
     def label(self, agent: AgentView) -> str:
         """Return where an agent stands in at most ten letters.
 
-        One that was not at its end when its run was: `never ran` or `cut off`.
+        One that was not at its end when its run was: `never ran` or `cut off`; with a
+        run that is parked, `waiting` or `parked`.
         """
         if agent.is_over or not self._is_left(agent):
             return agent.label
         if agent.answers.brief.is_over:  # cut off at a further question
             return agent.answers.brief.word
+        if self.state == "parked":
+            return "parked" if agent.state == "running" else agent.state
         return "never ran" if agent.state == "waiting" else "cut off"
 
     def doing(self, agent: AgentView, now: datetime | None = None) -> str:
@@ -231,6 +220,7 @@ class RunView:
             "questions": self.questions,
             "state": self.state,
             "reason": self.reason,
+            "resume_at": self.resume_at,
             "exit_code": self.exit_code,
             "resumable": self.is_resumable,
             "missing": self.missing,
@@ -292,6 +282,7 @@ class RunView:
         self.resumes += 1
         self._raise_limits(event)
         self.state, self.reason, self.exit_code = "running", "", None
+        self.resume_at = ""
         self.ended_at, self.missing, self.traceback = None, [], ""
         self.stopped = []
         for agent in self.agents.values():
@@ -316,6 +307,7 @@ class RunView:
         data = event.data
         self.state = str(data.get("state", "")) or "failed"
         self.reason = str(data.get("reason", ""))
+        self.resume_at = str(data.get("resume_at", ""))
         code = data.get("exit_code")
         self.exit_code = code if isinstance(code, int) else None
         self.missing = _strings(data.get("missing"))
@@ -324,6 +316,11 @@ class RunView:
         self.ended_at = at or self.last_at
         for agent in self.agents.values():
             agent.interrupt()
+
+    def _on_parked(self, event: Event, _at: datetime | None) -> None:
+        error, said = (str(event.data.get(key, "")) for key in ("error", "message"))
+        self.reason = f"is being parked: {error}: {said}"
+        self.resume_at = str(event.data.get("resume_at", ""))
 
     def _on_accepted(self, event: Event, _at: datetime | None) -> None:
         child = self.agent(str(event.data.get("id", "")))
@@ -388,6 +385,7 @@ class RunView:
         "run.started": _on_started,
         "run.resumed": _on_resumed,
         "run.reopened": _on_reopened,
+        "run.parked": _on_parked,
         "run.ended": _on_ended,
         "subagent.accepted": _on_accepted,
         "subagent.asked": _on_asked,

@@ -23,6 +23,9 @@ from orchestrator.events.phrases import (
 
 __all__ = ["describe"]
 
+MIN_QUEUED_S = 1.0
+"""A wait that is worth a word."""
+
 Data = dict[str, Any]
 
 
@@ -49,6 +52,15 @@ def _run_ended(data: Data) -> str:
     reason = f": {one_line(data.get('reason'))}" if data.get("reason") else ""
     also = f"; {count_phrase(lost, 'thing')} missing" if lost else ""
     return f"run ends as {one_line(data.get('state'))}{reason}{also}"
+
+
+def _run_parked(data: Data) -> str:
+    under_way = int(number(data.get("under_way")))
+    waits = f"; waits for {count_phrase(under_way, 'answer')} under way"
+    return (
+        f"run is being parked: {one_line(data.get('error'))}: "
+        f"{one_line(data.get('message'))}{waits if under_way else ''}"
+    )
 
 
 def _agent_started(data: Data) -> str:
@@ -90,6 +102,9 @@ def _answered(data: Data) -> str:
     price = f", ${usd:.4f}" if isinstance(usd, (int, float)) and usd else ""
     dropped = "" if data.get("kept", True) else "; not kept, asked again"
     took = duration(number(data.get("seconds")))
+    queued_s = number(data.get("queued_s"))
+    if queued_s >= MIN_QUEUED_S:
+        took += f" after {duration(queued_s)} in line for a rate limit"
     return f"model {wants} ({size}{price}, {took}){dropped}"
 
 
@@ -254,6 +269,7 @@ _SENTENCES: dict[str, Callable[[Data], str]] = {
         else "the lead is asked to do what is missing"
     ),
     "control.received": _controlled,
+    "run.parked": _run_parked,
     "run.ended": _run_ended,
     "agent.started": _agent_started,
     "agent.ended": _agent_ended,

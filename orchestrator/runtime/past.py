@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 
 from orchestrator.events import (
     Event,
@@ -17,7 +19,7 @@ from orchestrator.runtime.history import History
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.store.layout import RunFolder
 
-__all__ = ["Past", "state_of"]
+__all__ = ["Past", "parked_until", "state_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,11 @@ class Past:
         return self.started.facts if self.started else ""
 
     @property
+    def was_answered(self) -> bool:
+        """Return whether a model has answered it."""
+        return self.history.totals.calls > 0
+
+    @property
     def has_report(self) -> bool:
         """Return whether it has a report by now."""
         return self.folder.report.exists()
@@ -61,6 +68,18 @@ class Past:
         """Return what the lead was told last where it had ended, if it was."""
         told = [event for event in self.events if event.kind == RunReopened.KIND]
         return parse(told[-1], RunReopened) if told else None
+
+
+def parked_until(events: Sequence[Event], now: datetime) -> datetime | None:
+    """Return until when a run is parked, if that is later than `now`, or None."""
+    ended = [event for event in events if event.kind == RunEnded.KIND]
+    if state_of(events) != "parked":
+        return None
+    told = parse(ended[-1], RunEnded).resume_at
+    with suppress(ValueError):
+        at = datetime.fromisoformat(told)
+        return at if at.tzinfo and at > now else None
+    return None
 
 
 def state_of(events: Sequence[Event]) -> str:

@@ -219,6 +219,7 @@ class Progress:
             "state": ended.get("state", "running"),
             "exit_code": ended.get("exit_code"),
             "reason": ended.get("reason", ""),
+            "resume_at": ended.get("resume_at", ""),
             "missing": ended.get("missing", []),
             "started": started.at,
             "ended": ended.get("at"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,12 +11,13 @@ from orchestrator.runtime.totals import Totals
 
 __all__ = ["EXIT_CODES", "RunResult", "State"]
 
-State = Literal["done", "failed", "partial", "interrupted"]
+State = Literal["done", "failed", "partial", "parked", "interrupted"]
 
 EXIT_CODES: dict[State, int] = {
     "done": 0,
     "failed": 1,
     "partial": 3,
+    "parked": 75,
     "interrupted": 130,
 }
 BUG = 70
@@ -30,7 +32,9 @@ class RunResult:
         id: the run's id.
         folder: its folder.
         state: `done`, `partial` (there is a report; `missing` says what it lacks),
-            `failed`, or `interrupted` (resumable).
+            `failed`, `parked` (the service takes no requests for now: its quota is used
+            up, the key refused, the endpoint down) or `interrupted`; the last two are
+            resumable.
         exit_code: what the command line exits with.
         reason: why the state is not `done`, in one line.
         missing: what was asked for and is not there, a line each.
@@ -38,6 +42,7 @@ class RunResult:
         result: `finish.result`, where the task asks for JSON.
         totals: tokens by class and dollars (None if a price is unknown).
         seconds: at work.
+        resume_at: when a parked run can go on, in UTC; None: nobody knows.
     """
 
     id: str
@@ -50,3 +55,4 @@ class RunResult:
     result: Any = None
     totals: Totals = field(default_factory=Totals)
     seconds: float = 0.0
+    resume_at: datetime | None = None

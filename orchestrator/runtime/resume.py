@@ -27,7 +27,8 @@ from orchestrator.ids import LEAD
 from orchestrator.runtime.history import History
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.inputs import changed_inputs
-from orchestrator.runtime.past import Past, state_of
+from orchestrator.runtime.parked import when
+from orchestrator.runtime.past import Past, parked_until, state_of
 from orchestrator.runtime.prepare import Prepared, prepare
 from orchestrator.runtime.reopening import (
     check_covers_used,
@@ -104,7 +105,12 @@ def read_past(
         check_raised(folder, events, prepared, history, command="ask")
     elif state == "partial":
         check_partial(folder, events, prepared, history)
-    notices = (*_damage(history), *_gone(history, folder), *changed_inputs(folder))
+    notices = (
+        *_damage(history),
+        *_gone(history, folder),
+        *changed_inputs(folder),
+        *_early(events, host),
+    )
     return Past(
         folder=folder,
         prepared=prepared,
@@ -212,6 +218,16 @@ def _gone(history: History, folder: RunFolder) -> Iterator[str]:
         yield (
             f"what agents saw of {files} is gone from `{folder.artifacts}`: quotes "
             f"from there cannot be confirmed (`{min(gone)}`)"
+        )
+
+
+def _early(events: Sequence[Event], host: Host) -> Iterator[str]:
+    """Yield a line if the run is parked until later."""
+    until = parked_until(events, host.clock.now())
+    if until is not None:
+        yield (
+            f"the run is parked until {when(until)}; before that, requests will "
+            "probably be refused again"
         )
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import secrets
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import anyio
@@ -13,7 +14,7 @@ import structlog
 
 from orchestrator.agent.rebuild import NOT_BEGUN, AgentPast
 from orchestrator.agent.spec import Outcome
-from orchestrator.errors import OrchestratorError, StoreError
+from orchestrator.errors import ModelError, OrchestratorError, StoreError
 from orchestrator.events import Event, RunEnded
 from orchestrator.ids import LEAD, run_id
 from orchestrator.messages import encode
@@ -21,11 +22,13 @@ from orchestrator.runtime.control import Control
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.inputs import write_inputs
 from orchestrator.runtime.leading import run_lead
+from orchestrator.runtime.parked import Parked, Underway, let_come_in, stamp
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.runtime.progress import MIN_INTERVAL_S
 from orchestrator.runtime.result import BUG, EXIT_CODES, RunResult
 from orchestrator.runtime.session import Session, open_session, started
 from orchestrator.runtime.verdict import Bug, judged
+from orchestrator.settings import OFFLINE
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.disk import write_atomic
 from orchestrator.store.eventlog import EventLog
@@ -111,7 +114,7 @@ async def work(
         lead: what earlier processes did with the lead.
     """
     dispatcher = dispatcher or Dispatcher(session.crew())
-    ending: Outcome | Bug | None = None
+    ending: Outcome | Bug | Parked | None = None
     try:
         with live.scope:
             ending = await _watched(session, live, dispatcher, lead)
@@ -124,29 +127,65 @@ async def work(
 
 async def _watched(
     session: Session, live: Live, dispatcher: Dispatcher, lead: AgentPast
-) -> Outcome | Bug:
+) -> Outcome | Bug | Parked | None:
     """Let the lead work, with the derived files kept true meanwhile.
 
     Raises:
         StoreError: the run folder cannot be written.
     """
-    ending: Outcome | Bug | StoreError
+    ending: Outcome | Bug | StoreError | None = None
+    underway = Underway()
+    session.log.subscribe(underway.apply)
     control = Control(session.folder, session.log, dispatcher, live.scope.cancel)
     async with anyio.create_task_group() as group:
+        stop = group.cancel_scope.cancel
         group.start_soon(_keep_true, session)
         group.start_soon(control.watch)
-        try:
-            ending = await run_lead(session, dispatcher, lead)
-        except StoreError as error:
-            ending = error
-        except OrchestratorError as error:
-            ending = Outcome("failed", reason=str(error))
-        except Exception as error:  # noqa: BLE001 - ours: it is recorded, then told
-            ending = Bug.of(error, session.services.redact)
-        group.cancel_scope.cancel()
+        group.start_soon(let_come_in, session, underway, stop)
+        with _told_of_others(session):
+            try:
+                ending = await run_lead(session, dispatcher, lead)
+            except StoreError as error:
+                ending = error
+            except OrchestratorError as error:
+                ending = _failed(session, error)
+            except Exception as error:  # noqa: BLE001 - ours: it is recorded, then told
+                ending = Bug.of(error, session.services.redact)
+        stop()
     if isinstance(ending, StoreError):
         raise ending
-    return ending
+    return ending or _parked(session)
+
+
+@contextmanager
+def _told_of_others(session: Session) -> Iterator[None]:
+    """Let the run be parked, too, where another one finds their key used up."""
+
+    def closed(error: ModelError) -> None:
+        session.services.parking.takes(error)
+
+    models = session.prepared.models
+    if {models.lead, models.subagents} == {OFFLINE}:
+        yield
+        return
+    forget = session.host.pool.on_closed(closed)
+    try:
+        yield
+    finally:
+        forget()
+
+
+def _failed(session: Session, error: OrchestratorError) -> Outcome | None:
+    """Return the outcome of a lead that could not begin; None: the run is parked."""
+    if isinstance(error, ModelError) and session.services.parking.takes(error):
+        return None
+    return Outcome("failed", reason=str(error))
+
+
+def _parked(session: Session) -> Parked | None:
+    """Return why the run is parked, or None."""
+    why, now = session.services.parking.why, session.services.clock.now()
+    return Parked.by(why, now, handle=session.folder.handle) if why else None
 
 
 async def _keep_true(session: Session) -> None:
@@ -163,7 +202,7 @@ async def _keep_true(session: Session) -> None:
 
 
 async def _shielded(
-    session: Session, dispatcher: Dispatcher, ending: Outcome | Bug | None
+    session: Session, dispatcher: Dispatcher, ending: Outcome | Bug | Parked | None
 ) -> RunResult:
     """Conclude, whoever cancels meanwhile."""
     results: list[RunResult] = []
@@ -173,7 +212,7 @@ async def _shielded(
 
 
 async def _conclude(
-    session: Session, dispatcher: Dispatcher, ending: Outcome | Bug | None
+    session: Session, dispatcher: Dispatcher, ending: Outcome | Bug | Parked | None
 ) -> RunResult:
     """Write report, result and state; return the result of the run."""
     verdict = await anyio.to_thread.run_sync(judged, session, dispatcher, ending)
@@ -199,6 +238,7 @@ async def _conclude(
             ],
             seconds=round(seconds, 3),
             traceback=bug,
+            resume_at=stamp(verdict.resume_at),
         ),
         cause=log.newest(LEAD),
     )
@@ -219,4 +259,5 @@ async def _conclude(
         result=verdict.result,
         totals=session.progress.totals,
         seconds=seconds,
+        resume_at=verdict.resume_at,
     )

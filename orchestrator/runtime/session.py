@@ -14,6 +14,7 @@ import anyio
 from orchestrator.agent.budget import Budget
 from orchestrator.agent.build import Services
 from orchestrator.agent.files import AgentFiles
+from orchestrator.agent.parking import Parking
 from orchestrator.context.clipping import clip_text
 from orchestrator.context.tokens import estimate
 from orchestrator.events import Event, RunStarted
@@ -143,6 +144,8 @@ def open_session(
         base_tools=(ReadFile(), ListDir(), Grep(), Glob(), ReadRef(), *host.tools),
         read_tokens=task.context_policy.read_tokens,
         clip_tokens=task.context_policy.clip_tokens,
+        outage_s=task.limits.outage_s,
+        parking=Parking(was_answered=past is not None and past.was_answered),
     )
     workspace = Workspace(task.workspace, exclude=_own_folder(task.workspace, folder))
     return Session(

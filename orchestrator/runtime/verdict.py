@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import orjson
 
@@ -12,6 +13,7 @@ from orchestrator.agent.spec import Outcome
 from orchestrator.ids import LEAD
 from orchestrator.messages import clean_text
 from orchestrator.runtime.finish import Report
+from orchestrator.runtime.parked import Parked
 from orchestrator.runtime.report import mechanical_report, with_checks
 from orchestrator.runtime.result import State
 from orchestrator.runtime.session import Session
@@ -49,11 +51,12 @@ class Verdict:
     """How a run ended.
 
     Attributes:
-        state: `done`, `partial`, `failed` or `interrupted`.
+        state: `done`, `partial`, `failed`, `parked` or `interrupted`.
         reason: why it is not `done`, in one line.
         missing: what was asked for and is not there, a line each.
         report: Markdown, or "" if there is none.
         result: `finish.result`, where the task asks for JSON.
+        resume_at: when a parked run can go on; None: nobody knows.
     """
 
     state: State
@@ -61,21 +64,24 @@ class Verdict:
     missing: list[str] = field(default_factory=list)
     report: str = ""
     result: object = None
+    resume_at: datetime | None = None
 
 
 def judged(
-    session: Session, dispatcher: Dispatcher, outcome: Outcome | Bug | None
+    session: Session, dispatcher: Dispatcher, outcome: Outcome | Bug | Parked | None
 ) -> Verdict:
     """Return how the run ended; it reads the files that findings are from.
 
     Args:
         session: the live run.
         dispatcher: its subagents.
-        outcome: of the lead; None if it was stopped.
+        outcome: of the lead, or why there is none; None: it was stopped.
     """
     roster = dispatcher.roster
     if isinstance(outcome, Bug):
         return Verdict("failed", f"a fault of the program: {outcome.what}")
+    if isinstance(outcome, Parked):
+        return Verdict("parked", outcome.reason, resume_at=outcome.resume_at)
     if outcome is None:
         return Verdict(
             "interrupted",
@@ -132,8 +138,7 @@ def _without_report(
         missing = [why, *missing]
         text = with_checks(words, missing, shortfall.remarks(roster))
         return Verdict("partial", why, missing, text)
-    quota = outcome.reason.startswith("quota_exhausted")
-    if outcome.kind == "limit" or quota or found:
+    if outcome.kind == "limit" or found:
         why = f"no report was handed in: {outcome.reason}"
         missing = [why, *missing]
         objective = session.question or session.prepared.task.objective

@@ -50,12 +50,15 @@ class Worker:
     async def work(self, place: Place) -> None:
         """Run a subagent once there is room; a cancelled one needs none.
 
+        Where the run is parked, it stays in line.
+
         Raises:
             StoreError: the run folder cannot be written.
         """
         brake, room = place.child.brake, self.crew.room
         with brake.watching():
             await room.acquire_on_behalf_of(place.id)
+            await self.crew.services.parking.passed()
         try:
             has_begun = place.is_begun or place.child.past is not NOT_BEGUN
             place.is_begun = True

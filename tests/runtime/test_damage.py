@@ -166,7 +166,7 @@ async def test_a_result_whose_text_is_gone_is_told_and_costs_the_thinking(
 
     def dies(request: ModelRequest) -> Step:
         said = sum(message["role"] == "assistant" for message in request.messages)
-        return fail("quota_exhausted", "no more") if said else first(request)
+        return fail("quota_exhausted", "no more") if said > 1 else first(request)
 
     begun = await bench.run(ScriptedModel(dies))
     # Its results are in two messages by then.
@@ -178,9 +178,9 @@ async def test_a_result_whose_text_is_gone_is_told_and_costs_the_thinking(
         ended = await go_on(begun.folder, second)
 
     assert second.refused == []
-    assert [each["log_level"] for each in told] == ["warning"]
-    assert "nothing is stored as" in told[0]["lost"]
-    assert "`tool.ended`" in told[0]["lost"]
+    lost = [each["lost"] for each in told if each["log_level"] == "warning"]
+    assert any("`tool.ended`" in each for each in lost)
+    assert all("nothing is stored as" in each for each in lost)
     assert LOST in text_of(ended.requests[0].messages[2]["content"])
     assert ended.result.state == "done"
 

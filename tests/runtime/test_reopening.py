@@ -217,7 +217,7 @@ async def test_a_question_that_cannot_be_answered_costs_the_report_before_nothin
 ) -> None:
     first = await bench.run(ScriptedModel([READ, FIRST]))
 
-    second = await asked(bench, first.folder, [fail("auth")])
+    second = await asked(bench, first.folder, [fail("invalid")])
 
     assert second.result.state == "failed"
     assert second.text("report.1.md") == first.result.report
@@ -424,7 +424,7 @@ async def test_a_good_result_stays_where_nothing_new_comes(bench: RunBench) -> N
     first = await bench.run(ScriptedModel([READ, wrong, wrong]), deliverable=given)
     assert first.result.state == "partial"
 
-    second = await resumed(bench, first.folder, [fail("auth")])
+    second = await resumed(bench, first.folder, [fail("invalid")])
 
     assert second.json("result.json") == second.result.result == {"days": 9}
     assert second.text("report.md") == first.result.report

@@ -183,7 +183,7 @@ async def test_a_resume_that_dies_can_be_resumed(
         return policy(request) if left[0] >= 0 else fail("quota_exhausted", "no more")
 
     first = await resumed(run, dies)
-    assert first.result.state == "partial"
+    assert first.result.state == "parked"
     second = await resumed(run)
 
     assert second.result.state in ("done", "partial")

@@ -110,26 +110,6 @@ async def test_a_refusal_fails_with_its_category(bench: RunBench) -> None:
     assert ended.result.reason == "refused: cyber"
 
 
-async def test_a_used_up_quota_keeps_what_there_is(bench: RunBench) -> None:
-    ended = await bench.play(
-        [delegate(brief("Refunds")), fail("quota_exhausted", "no credit left")],
-        {"Refunds": [READ, FOUND]},
-    )
-
-    assert outcome(ended) == ("partial", 3)
-    assert "no credit left" in ended.result.reason
-    report = ended.text("report.md")
-    assert report.startswith("# Findings without a report")
-    assert "- A refund takes 14 days. [a1#1]" in report
-
-
-async def test_a_used_up_quota_at_once_is_partial_too(bench: RunBench) -> None:
-    ended = await bench.run(ScriptedModel([fail("quota_exhausted", "no credit")]))
-
-    assert outcome(ended) == ("partial", 3)
-    assert "No findings were handed in." in ended.text("report.md")
-
-
 async def test_findings_are_kept_though_the_lead_fails(bench: RunBench) -> None:
     ended = await bench.play(
         [delegate(brief("Refunds")), fail("invalid", "no such model")],
@@ -137,7 +117,10 @@ async def test_findings_are_kept_though_the_lead_fails(bench: RunBench) -> None:
     )
 
     assert outcome(ended) == ("partial", 3)
-    assert "A refund takes 14 days. [a1#1]" in ended.text("report.md")
+    assert "no such model" in ended.result.reason
+    report = ended.text("report.md")
+    assert report.startswith("# Findings without a report")
+    assert "- A refund takes 14 days. [a1#1]" in report
 
 
 async def test_a_bug_fails_the_run_with_its_traceback_in_the_log(
