@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -95,7 +95,7 @@ async def play(
     return played
 
 
-def echo(number: int = 1, size: int = 300) -> list[Block]:
+def echo(number: int = 1, size: int = 300) -> Sequence[Block]:
     """Calls that were never made before."""
     return [call("echo", text=f"{next(NUMBERS)} " * size) for _ in range(number)]
 
@@ -105,7 +105,7 @@ def texts(count: int) -> Hooks:
 
 
 THOUGHT = think("What next? " * 20)
-CASES = {
+CASES: dict[str, tuple[list[Step], dict[str, Any]]] = {
     "a call a turn": ([*(echo() for _ in range(6)), DONE], {}),
     "thirty calls a turn": ([*(echo(30) for _ in range(3)), DONE], {}),
     "thirty calls with thinking": (
@@ -170,7 +170,7 @@ async def test_most_of_a_long_conversation_is_read(tmp_path: Path) -> None:
 async def test_a_resumed_agent_sends_the_same_bytes_and_reads_what_was_there(
     tmp_path: Path, cut: int
 ) -> None:
-    script = [echo(30), [], echo(30), "Done?", echo(2), DONE]
+    script: list[Step] = [echo(30), [], echo(30), "Done?", echo(2), DONE]
     first = await play(tmp_path, script)
     asked = first.bench.events("model.requested")
     answered = first.bench.events("model.answered")
@@ -231,7 +231,7 @@ async def test_an_endpoint_without_a_cache_is_told_once(tmp_path: Path) -> None:
 
 async def test_a_resumed_run_does_not_tell_it_again(tmp_path: Path) -> None:
     none = CacheModel(shortest=10**9)
-    script = [*(echo(4) for _ in range(5)), DONE]
+    script: list[Step] = [*(echo(4) for _ in range(5)), DONE]
     played = await play(tmp_path, script, cache=none)
     played.bench.cut(played.bench.events("model.answered")[2].seq)
 
@@ -252,7 +252,7 @@ class Forgetful(CacheModel):
 
 
 async def test_a_fall_of_which_nothing_is_known_is_told_too(tmp_path: Path) -> None:
-    script = [*(echo(4) for _ in range(5)), DONE]
+    script: list[Step] = [*(echo(4) for _ in range(5)), DONE]
 
     played = await play(tmp_path, script, cache=Forgetful())
 

@@ -19,13 +19,14 @@ from sample_runs import (
     finished_run,
     halfway_run,
     open_script,
+    survey,
 )
 
 from orchestrator.cli.main import main
 from orchestrator.cli.notes_text import rendered_notes
 from orchestrator.cli.output import Style, width
 from orchestrator.cli.tables import run_table
-from orchestrator.events import ToolEnded
+from orchestrator.events import CacheMissed, ToolEnded
 from orchestrator.inspection.reading import RunSummary
 from orchestrator.store.layout import RunFolder
 
@@ -125,6 +126,31 @@ def test_show_gives_each_agents_share_from_the_cache(
 
     assert re.search(r"in +out +cache +explored", text)
     assert re.search(r"a1 .* \d+% ", text)
+
+
+def test_show_counts_what_the_cache_missed_by_cause(
+    runs: Path, capsys: Capture
+) -> None:
+    with open_script(runs) as (_folder, script):
+        survey(script)
+        script.put(CacheMissed(3, 9000, 0, "expired"), "lead")
+        script.put(CacheMissed(2, 4000, 10, "expired"), "a1")
+        script.put(CacheMissed(4, 4000, 10, "prefix_changed", "x"), "a1")
+        script.put(CacheMissed(2, 3000, 0, "not_cached"), "a2")
+
+    [line, *more] = out(capsys, "show", "last").split("\ncache")[1].splitlines()
+    told = " ".join([line, *more[:2]])
+    agents = out_json(capsys, "show", "last")["agents"]
+
+    assert "read less than it should 3 times: 2 too long after" in told
+    assert "1 not begun like the request before; the endpoint" in " ".join(told.split())
+    assert agents[1]["cache_misses"] == {"expired": 1, "prefix_changed": 1}
+
+
+def test_show_says_nothing_of_a_cache_that_missed_nothing(
+    folder: RunFolder, capsys: Capture
+) -> None:
+    assert "\ncache" not in out(capsys, "show", "last")
 
 
 @pytest.mark.parametrize("command", ["runs", "show"])

@@ -109,7 +109,7 @@ def test_the_same_request_again_has_one_end() -> None:
 def test_what_is_too_short_to_be_cached_gets_no_mark(
     sizes: dict[str, int], marks: Marks
 ) -> None:
-    assert chosen(talk(0), **sizes) == marks
+    assert chosen(talk(0), None, **sizes) == marks
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,32 @@ def test_marks_are_on_the_prefix_the_task_and_both_ends() -> None:
     assert len(marks(body)) == 4
 
 
+def test_a_long_system_many_tools_and_a_long_history_have_four_marks() -> None:
+    system = [text_block("You are."), text_block("Facts."), text_block("Do.")]
+    head = head_of(
+        system=system, tools=[{**TOOLS[0], "name": f"tool{n}"} for n in range(20)]
+    )
+    transcript = grown(40, calls=30)
+    end = End(78, 30, transcript.tokens)
+
+    view = make_view(head, transcript, max_output_tokens=5, previous_end=end)
+
+    body = orjson.loads(view.body)
+    assert len(marks(body)) == 4
+    assert "cache_control" in body["system"][2]
+    assert shape_problem(body) == ""
+
+
+def test_no_mark_on_an_empty_text_of_the_system() -> None:
+    head = head_of(system=[text_block("You are."), text_block(" \n")])
+
+    view = make_view(head, grown(0), max_output_tokens=5, previous_end=None)
+
+    assert marks(orjson.loads(view.body)["system"]) == [
+        {**text_block("You are."), "cache_control": MARK}
+    ]
+
+
 def test_what_is_kept_stays_without_marks() -> None:
     transcript = grown(2)
 

@@ -95,6 +95,29 @@ def test_every_kind_has_a_sentence_of_one_line(kind: str) -> None:
             {"accepted": False, "citations": 1, "wrong": ["[x:1]"]},
             "report sent back: 1 citation, 1 wrong: [x:1]",
         ),
+        (
+            "cache.missed",
+            {"expected": 9000, "read": 0, "cause": "expired"},
+            "read 0 of 9k tokens from the prompt cache: too long after the request "
+            "before",
+        ),
+        (
+            "cache.missed",
+            {
+                "expected": 9000,
+                "read": 3000,
+                "cause": "prefix_changed",
+                "detail": "thinking is left out",
+                "reported": "messages_changed",
+            },
+            "read 3k of 9k tokens from the prompt cache: thinking is left out (the "
+            "service says: messages_changed)",
+        ),
+        (
+            "cache.missed",
+            {"expected": 5000, "read": 0, "cause": "not_cached"},
+            "the endpoint does not tell of any prompt cache; all input costs in full",
+        ),
         ("moon.risen", {"phase": "full"}, "phase=full"),
     ],
 )

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.errors import ModelError
-from orchestrator.models.base import Reply, Usage
+from orchestrator.models.base import CacheMiss, Reply, Usage
 from orchestrator.models.sse import EventSplitter
 from orchestrator.models.stream import Accumulator, whole_reply
 
@@ -240,6 +240,39 @@ def test_usage_of_the_end_replaces_only_what_it_names() -> None:
     assert accumulated(events_of(whole)).usage == Usage(
         input_tokens=100, cache_read_tokens=50, output_tokens=20
     )
+
+
+@pytest.mark.parametrize(
+    ("told", "miss"),
+    [
+        pytest.param(None, None, id="nothing was missed"),
+        pytest.param({"cache_miss_reason": None}, None, id="not known yet"),
+        pytest.param(
+            {
+                "cache_miss_reason": {
+                    "type": "messages_changed",
+                    "cache_missed_input_tokens": 4096,
+                }
+            },
+            CacheMiss("messages_changed", 4096),
+            id="a change",
+        ),
+        pytest.param(
+            {"cache_miss_reason": {"type": "unavailable"}},
+            CacheMiss("unavailable"),
+            id="no diagnosis",
+        ),
+        pytest.param({"cache_miss_reason": {"type": 7}}, None, id="nonsense"),
+        pytest.param(["what"], None, id="more nonsense"),
+    ],
+)
+def test_why_the_cache_was_missed_is_taken_from_the_head_of_the_message(
+    told: Any, miss: CacheMiss | None
+) -> None:
+    whole = {**message(text("x")), "diagnostics": told}
+
+    assert accumulated(events_of(whole)).cache_miss == miss
+    assert whole_reply(orjson.dumps(whole)).cache_miss == miss
 
 
 def test_each_class_of_token_is_told_once() -> None:
