@@ -16,7 +16,6 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 import anyio
-import anyio.lowlevel
 import orjson
 from aiohttp import web
 from anyio.from_thread import BlockingPortal, start_blocking_portal
@@ -24,7 +23,8 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from orchestrator.messages import text_of
 from orchestrator.models.shape import shape_problem
 
-Ending = Literal["close", "abort", "hang", "ping"]
+Ending = Literal["close", "abort", "hang", "ping", "gone"]
+"""`gone`: the connection is reset in place of any answer."""
 Event = dict[str, Any]
 Block = dict[str, Any]
 
@@ -41,6 +41,8 @@ class Answer:
     ending: Ending = "close"
     chunk_bytes: int = 0
     """Size of the pieces that leave one by one; 0: all at once."""
+    pause_s: float = 0.0
+    """Between the pieces."""
 
 
 Script = Sequence[Answer] | Callable[[dict[str, Any]], Answer | Awaitable[Answer]]
@@ -299,6 +301,10 @@ class FakeEndpoint:
             status=answer.status,
             headers={"content-type": "text/event-stream", **answer.headers},
         )
+        if answer.ending == "gone":
+            assert request.transport is not None
+            request.transport.abort()
+            return response
         await response.prepare(request)
         data = answer.body
         if data is None:
@@ -307,7 +313,7 @@ class FakeEndpoint:
         try:
             for at in range(0, len(data), size):
                 await response.write(data[at : at + size])
-                await anyio.lowlevel.checkpoint()
+                await anyio.sleep(answer.pause_s)
             await self._finish(request, response, answer.ending)
         except (ConnectionError, anyio.get_cancelled_exc_class()):
             self.closed_by_client += 1
