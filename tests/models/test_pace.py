@@ -1,0 +1,225 @@
+"""How fast requests leave once some were rejected, and how many at once."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from orchestrator.models.pace import Pace
+from orchestrator.models.room import Room
+
+
+def left_until(pace: Pace, now: float, end: float) -> tuple[int, float]:
+    """Let as many leave as the pace allows; return how many, and the time then."""
+    count = 0
+    while now < end:
+        now += pace.wait_s(now)
+        pace.left(now, was_held=True)
+        count += 1
+    return count, now
+
+
+def test_nothing_is_held_back_before_a_rejection() -> None:
+    pace = Pace()
+
+    for _ in range(1000):
+        assert pace.wait_s(5) == 0
+        pace.left(5, was_held=False)
+
+
+@pytest.mark.parametrize(("accepted", "per_s"), [(2, 1.94), (10, 9.7), (0, 0.97)])
+def test_it_begins_a_little_below_what_was_accepted(
+    accepted: int, per_s: float
+) -> None:
+    pace = Pace()
+
+    pace.rejected(10, accepted=accepted)
+
+    pace.left(10, was_held=True)
+    assert pace.per_s == pytest.approx(per_s)
+    assert pace.wait_s(10) == pytest.approx(1 / per_s)
+
+
+def test_a_pace_that_is_too_fast_falls_quickly() -> None:
+    pace = Pace()
+    pace.rejected(0, accepted=20)
+    paces = []
+
+    for now in range(1, 9):
+        pace.rejected(now, accepted=2)
+        paces.append(pace.per_s)
+
+    assert paces == sorted(paces, reverse=True)
+    assert paces[-1] < 6
+
+
+def test_it_is_never_slower_than_one_in_twenty_seconds() -> None:
+    pace = Pace()
+
+    for now in range(200):
+        pace.rejected(now, accepted=0)
+
+    assert pace.per_s == pytest.approx(0.05)
+
+
+def test_where_it_really_went_slower_it_falls_to_that() -> None:
+    pace = Pace()
+    pace.rejected(0, accepted=4)
+    _, now = left_until(pace, 3, 4.5)  # two were saved up, and two came back
+
+    pace.rejected(now, accepted=3)
+
+    assert 1.9 <= pace.per_s <= 3.88 * 0.85
+
+
+def test_it_grows_slowly_at_first_and_then_faster() -> None:
+    pace = Pace()
+    pace.rejected(0, accepted=2)
+    grown = []
+
+    now = 0.0
+    for end in range(30, 121, 10):
+        _, now = left_until(pace, now, end)
+        grown.append(pace.per_s / 1.94)
+
+    assert grown[0] <= 1.03
+    assert grown[2] <= 1.1
+    assert grown[-1] > 10  # a limit that was lifted is found to be gone
+
+
+def test_what_is_not_held_back_does_not_make_it_grow() -> None:
+    pace = Pace()
+    pace.rejected(0, accepted=2)
+
+    for now in range(0, 600, 5):
+        pace.left(now, was_held=False)
+
+    assert pace.per_s == pytest.approx(1.94)
+
+
+def test_after_a_quarter_of_an_hour_without_a_rejection_it_is_forgotten() -> None:
+    pace = Pace()
+    pace.rejected(0, accepted=2)
+
+    pace.left(901, was_held=True)
+
+    assert math.isinf(pace.per_s)
+
+
+def test_one_that_grew_too_far_falls_back_to_where_it_went_well() -> None:
+    pace = Pace()
+    pace.rejected(0, accepted=2)
+    _, now = left_until(pace, 0, 31)
+    assert pace.per_s > 1.94
+
+    pace.rejected(now, accepted=2)
+
+    assert pace.per_s == pytest.approx(1.94)
+
+
+def test_a_ceiling_that_is_met_again_is_tried_less_often() -> None:
+    pace = Pace()
+    pace.rejected(0, accepted=2)
+    now, tries = 0.0, []
+
+    for _ in range(4):
+        began, ceiling = now, pace.per_s
+        while pace.per_s <= ceiling:
+            _, now = left_until(pace, now, now + 1)
+        tries.append(now - began)
+        pace.rejected(now, accepted=2)
+
+    assert tries[0] < tries[-1]
+    assert tries[-1] >= 100
+
+
+def test_those_that_waited_for_a_told_time_are_spread() -> None:
+    pace = Pace()
+    pace.spread(4, 2)
+
+    gaps = []
+    for now in range(0, 60, 10):
+        pace.left(now, was_held=False)
+        gaps.append(pace.wait_s(now))
+
+    assert gaps == [0.5, 0.5, 0.5, 0.5, 0, 0]
+
+
+# ---- room ---------------------------------------------------------------------------
+
+
+def filled(room: Room) -> Room:
+    room.taken = room.most
+    return room
+
+
+def rounds_to_grow(room: Room) -> float:
+    before, successes = room.most, 0
+    while room.most == before:
+        filled(room).succeeded()
+        successes += 1
+    return successes / before
+
+
+def test_room_is_cut_and_never_below_one() -> None:
+    room = Room(500)
+
+    room.cut(6.4)
+    assert room.most == 6
+    room.cut(9)
+    assert room.most == 6
+    room.cut(0)
+    assert room.most == 1
+
+
+def test_room_that_is_not_needed_does_not_grow() -> None:
+    room = Room(500)
+    room.cut(40)
+
+    for _ in range(1000):
+        room.succeeded()
+
+    assert room.most == 40
+
+
+def test_room_grows_by_a_twentieth_for_a_round_of_successes() -> None:
+    room = Room(50)
+    room.cut(40)
+    room.cut(39)
+
+    assert rounds_to_grow(room) == 1
+    assert room.most == 40
+
+
+def test_room_is_quickly_back_where_a_cut_went_too_far() -> None:
+    room = Room(200)
+    room.cut(2)
+
+    grown = []
+    for _ in range(6):
+        rounds_to_grow(room)
+        grown.append(room.most)
+
+    assert grown == [4, 8, 16, 32, 64, 128]
+
+
+def test_a_bound_that_is_met_again_is_tried_less_often() -> None:
+    room = Room(5)
+    rounds = []
+
+    for _ in range(5):
+        room.cut(4, is_bound=True)
+        rounds.append(rounds_to_grow(room))
+
+    assert rounds == [1, 2, 4, 8, 16]
+
+
+def test_room_never_passes_its_ceiling() -> None:
+    room = Room(5)
+    room.cut(1)
+
+    for _ in range(100):
+        filled(room).succeeded()
+
+    assert room.most == 5
