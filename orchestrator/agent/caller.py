@@ -232,6 +232,10 @@ class Caller:
         state.result_sizes, state.incoming = parts[place], sum(sizes[place][:count])
         return [call["id"] for call in asked[count:]]
 
+    def payable(self, state: AgentState, most: int) -> int:
+        """Return how many tokens of findings the last call can be paid with, now."""
+        return self.reserving.payable(state, self.route, most)
+
     def next_call(self, state: AgentState) -> Amount:
         """Return the most that the next call takes, with the least output of use."""
         return self.reserving.next_call(state, self.route)

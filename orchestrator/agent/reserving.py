@@ -12,13 +12,16 @@ from orchestrator.agent.route import Route
 from orchestrator.agent.state import AgentState
 from orchestrator.context.transcript import Transcript
 from orchestrator.errors import LimitReached
+from orchestrator.models.pricing import Price
 
 __all__ = [
     "LEAST_OUTPUT_TOKENS",
     "MAX_HAND_IN_TOKENS",
     "WORDS_TOKENS",
     "Reserving",
+    "amount_of",
     "bound",
+    "findings_part",
     "first_tokens",
     "hand_in_tokens",
     "most_tokens",
@@ -26,11 +29,14 @@ __all__ = [
 
 LEAST_OUTPUT_TOKENS = 1024
 """The smallest bound that a reply is asked with: a thought and a call."""
+LEAST_FINDINGS_TOKENS = 100
 MAX_HAND_IN_TOKENS = 4096
 """Most that is kept for the reply of a last call."""
-HAND_IN_SHARE = 0.25
-"""Most of a limit that is kept for the reply of one last call; more would leave a
-small budget nothing to work with."""
+HAND_IN_SHARE = 0.15
+FINDINGS_SHARE = 0.2
+"""Most of a limit that is kept for the reply of one last call, and for the findings
+that it holds: more would leave a small budget nothing to work with. A shorter reply is
+asked for then, and findings are delivered as far as they can be paid for."""
 SAFETY = 1.5
 """Of what is only estimated. Models since 2026 count some 30 % more than those before
 (Anthropic, token counting), of which our weights are no fit, and 22 % is what the
@@ -103,8 +109,32 @@ class Reserving:
                 await self.budget.changed()
 
     def hold(self, state: AgentState, route: Route, *, expected_tokens: int) -> None:
-        """Keep back what a last call costs once `expected_tokens` have come in."""
-        self.budget.hold(self.owner, self._kept(state, route, expected_tokens))
+        """Keep back what a last call costs once findings have come in.
+
+        Args:
+            state: the agent's.
+            route: where its calls go.
+            expected_tokens: of findings that may come, estimated.
+        """
+        brought = amount_of(route.price, math.ceil(expected_tokens * SAFETY), 0)
+        part = findings_part(brought, self.budget.tightest())
+        expected = int(expected_tokens * part)
+        self.budget.hold(self.owner, self._kept(state, route, expected))
+
+    def payable(self, state: AgentState, route: Route, most: int) -> int:
+        """Return how many tokens of findings the last call can be paid with, now.
+
+        Args:
+            state: the agent's.
+            route: where its calls go.
+            most: how many there may be at most.
+        """
+        room, tokens = self.budget.room(self.owner), most
+        while tokens >= LEAST_FINDINGS_TOKENS:
+            if self._kept(state, route, tokens, least=True).fits(room):
+                return tokens
+            tokens = tokens * 3 // 4
+        return 0
 
     async def admit(
         self, state: AgentState, route: Route, sizes: Sequence[Sequence[int]]
@@ -195,9 +225,28 @@ class Reserving:
 
 def bound(route: Route, context_tokens: int, output_tokens: int) -> Amount:
     """Return the most that a call on `route` can use."""
-    price = route.price
+    return amount_of(route.price, context_tokens, output_tokens)
+
+
+def amount_of(price: Price | None, context_tokens: int, output_tokens: int) -> Amount:
+    """Return the most that a call can use; no dollars where the price is unknown."""
     usd = price.upper_bound(context_tokens, output_tokens) if price else 0.0
     return Amount(usd, context_tokens + output_tokens)
+
+
+def findings_part(brought: Amount, limit: Amount) -> float:
+    """Return for which part of the findings to come money is kept, 0 to 1.
+
+    Args:
+        brought: what all of them would cost.
+        limit: the tightest limits there are.
+    """
+    parts = [1.0]
+    if brought.usd:
+        parts.append(FINDINGS_SHARE * limit.usd / brought.usd)
+    if brought.tokens:
+        parts.append(FINDINGS_SHARE * limit.tokens / brought.tokens)
+    return min(parts)
 
 
 def most_tokens(transcript: Transcript, more: int = 0) -> int:

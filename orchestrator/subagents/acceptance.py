@@ -5,36 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
 
 import anyio.to_thread
 
 from orchestrator.agent.budget import NOTHING, Amount
-from orchestrator.agent.reserving import (
-    LEAST_OUTPUT_TOKENS,
-    WORDS_TOKENS,
-    first_tokens,
-    hand_in_tokens,
-)
+from orchestrator.agent.reserving import findings_part
 from orchestrator.brief import Brief, Scope, lint
 from orchestrator.events import BriefRefused, BriefReused, SubagentAccepted
 from orchestrator.findings import Findings
-from orchestrator.messages import encode
 from orchestrator.security.workspace import Workspace
 from orchestrator.spec.limits import AgentLimits
 from orchestrator.subagents.admission import Verdict, Wanted, admit
 from orchestrator.subagents.child import Child
 from orchestrator.subagents.crew import Crew
-from orchestrator.subagents.expecting import FRAME_TOKENS
 from orchestrator.subagents.place import Place
 from orchestrator.subagents.places import with_places
 from orchestrator.subagents.render import Refused
+from orchestrator.subagents.reserve import Reserve
 from orchestrator.subagents.reuse import is_same_work, tree_hash
 from orchestrator.subagents.roster import USED_UP, Roster
-from orchestrator.tools.base import Tool
-from orchestrator.tools.handin import SubmitFindings
-from orchestrator.tools.notes import UpdateNotes
-from orchestrator.tools.registry import definition_of
 
 __all__ = ["Acceptance", "Taken"]
 
@@ -80,6 +69,7 @@ class Acceptance:
         crew: Crew,
         roster: Roster,
         parent: str,
+        reserve: Reserve,
         *,
         workspace: Workspace,
         levels: int,
@@ -90,15 +80,16 @@ class Acceptance:
             crew: what subagents are made from.
             roster: gets the accepted ones.
             parent: who sends them.
+            reserve: keeps a last call for each of them.
             workspace: what that one may see; they see no more.
             levels: of subagents that may be below those.
         """
         self._crew = crew
+        self._reserve = reserve
         self._roster = roster
         self._parent = parent
         self._workspace = workspace
         self._levels = levels
-        self._shared_tokens: dict[str, int] = {}
 
     async def take(
         self, call: str, briefs: Sequence[Brief], *, room: Callable[[], Amount]
@@ -168,7 +159,9 @@ class Acceptance:
         )
         log.link(agent, accepted.seq)
         child = Child(agent, brief, self._parent)
-        return self._roster.take_in(child, call, index, scope_hash=scope_hash)
+        place = self._roster.take_in(child, call, index, scope_hash=scope_hash)
+        self._reserve.keep(place)
+        return place
 
     def _refuse(self, call: str, judged: _Judged, asked: int) -> Refused:
         event = BriefRefused(
@@ -242,8 +235,10 @@ class Acceptance:
         good = [each for each in judged if each.is_good]
         measured = self._measured()
         live = len(self._roster.at_work)
+        brought = sum((self._reserve.brought(each.brief) for each in good), NOTHING)
+        part = findings_part(brought, self._crew.services.budget.tightest())
         admission = admit(
-            [self._wanted(each.brief, live + n) for n, each in enumerate(good)],
+            [self._wanted(each.brief, live + n, part) for n, each in enumerate(good)],
             measured=measured,
             room=room,
             outstanding=self._outstanding(measured),
@@ -257,69 +252,23 @@ class Acceptance:
             for each in judged
         ], admission.told
 
-    def _wanted(self, brief: Brief, others: int) -> Wanted:
+    def _wanted(self, brief: Brief, others: int, findings: float) -> Wanted:
         """Return what a brief asks for.
-
-        Beside others at work it keeps back what a whole last call may cost, so that
-        this must fit too; one that is alone, or waits for its turn, can do with less.
 
         Args:
             brief: which.
             others: how many may be at work before it.
+            findings: share of its findings that its parent keeps money for.
         """
         crew = self._crew
-        profile = crew.profiles[brief.agent]
         is_beside = 0 < others < crew.task.limits.concurrency
-        held = LEAST_OUTPUT_TOKENS
-        if is_beside:
-            held = max(held, hand_in_tokens(brief.deliverable.max_tokens))
-        prefix = first_tokens(self._prefix_tokens(brief))
-        last = prefix + LEAST_OUTPUT_TOKENS + WORDS_TOKENS
-        price = crew.services.price_of(crew.models.of_profile(profile.model))
-        usd = (
-            price.upper_bound(prefix, LEAST_OUTPUT_TOKENS)
-            + price.upper_bound(last, held)
-            if price
-            else 0.0
-        )
-        limits = AgentLimits().narrowed(profile.limits)
+        brought = self._reserve.brought(brief)
+        floor = self._reserve.floor(brief, is_beside=is_beside)
+        floor += Amount(brought.usd * findings, int(brought.tokens * findings))
+        limits = AgentLimits().narrowed(crew.profiles[brief.agent].limits)
         if brief.limits:
             limits = limits.narrowed(brief.limits)
-        floor = Amount(usd, prefix + LEAST_OUTPUT_TOKENS + last + held)
-        floor += self._brought(brief)
         return Wanted(brief.agent, floor, limits)
-
-    def _brought(self, brief: Brief) -> Amount:
-        """Return what the findings on a brief cost the parent once they have come."""
-        crew, tokens = self._crew, brief.deliverable.max_tokens + FRAME_TOKENS
-        place, model = self._roster.get(self._parent), crew.models.lead
-        if place is not None:
-            model = crew.models.of_profile(crew.profiles[place.brief.agent].model)
-        price = crew.services.price_of(model)
-        return Amount(price.upper_bound(tokens, 0) if price else 0.0, tokens)
-
-    def _prefix_tokens(self, brief: Brief) -> int:
-        """Return about how long the first request of a subagent is, in tokens."""
-        shared = self._shared_tokens.get(brief.agent)
-        if shared is None:
-            shared = self._shared_tokens[brief.agent] = self._count_shared(brief.agent)
-        return shared + self._crew.services.count(brief.model_dump_json())
-
-    def _count_shared(self, profile: str) -> int:
-        """Return how many tokens all subagents of a profile begin with."""
-        crew, count = self._crew, self._crew.services.count
-        tools: list[Tool[Any] | type[Tool[Any]]] = [
-            *crew.services.base_tools,
-            SubmitFindings,
-            UpdateNotes,
-        ]
-        texts = [
-            crew.profiles[profile].prompt,
-            crew.facts,
-            *(encode(definition_of(tool)).decode() for tool in tools),
-            *(each.text for each in crew.context_files),
-        ]
-        return sum(count(text) for text in texts)
 
     def _measured(self) -> dict[str, list[Amount]]:
         """Return kind → what each ended subagent of it used, with those below it."""

@@ -20,7 +20,6 @@ from orchestrator.errors import StoreError, ToolError
 from orchestrator.events import ControlReceived
 from orchestrator.ids import LEAD
 from orchestrator.messages import Block, one_line
-from orchestrator.models.choose import window_tokens
 from orchestrator.security.workspace import Workspace
 from orchestrator.subagents.acceptance import Acceptance
 from orchestrator.subagents.crew import Crew
@@ -30,6 +29,7 @@ from orchestrator.subagents.joining import Joins
 from orchestrator.subagents.mail import Due, Mail, output_of
 from orchestrator.subagents.nursery import Nursery
 from orchestrator.subagents.place import Place
+from orchestrator.subagents.reserve import Reserve
 from orchestrator.subagents.roster import Roster
 from orchestrator.subagents.shortfall import missing
 from orchestrator.subagents.working import Worker
@@ -74,19 +74,21 @@ class Dispatcher:
         self._agent: Agent | None = None
         workspace = workspace or crew.workspace
         self._mail = Mail(crew, self.roster, parent, workspace)
+        reserve = Reserve(crew, self.roster, parent, self._budget)
+        below = self._levels - 1
         self._acceptance = Acceptance(
-            crew, self.roster, parent, workspace=workspace, levels=self._levels - 1
+            crew, self.roster, parent, reserve, workspace=workspace, levels=below
         )
         self._worker = Worker(
             crew,
             self.roster,
             workspace=workspace,
-            levels=self._levels - 1,
+            levels=below,
             below=self._below,
             parent_budget=self._budget,
             minutes_left=self._minutes_left,
         )
-        self._nursery = Nursery(self._worker.work)
+        self._nursery = Nursery(reserve.kept_during(self._worker.work))
         self._following = Following(crew, self.roster, self._acceptance)
         self._join = Joins(parent, self._mail, self._nursery, crew.room).join
 
@@ -119,7 +121,7 @@ class Dispatcher:
             yield  # it sends nobody: kept here, it would live on after its end
             return
         self._agent = agent
-        self._mail.attach(agent.state, window_tokens(agent.spec.model))
+        self._mail.attach(agent)
         async with self._nursery.open():
             if self._parent == LEAD:
                 await self._worker.end_orphans()
@@ -266,16 +268,14 @@ class Dispatcher:
                 await self._mail.deliver(dues, others=rows, told=told), dues
             )
         asked = ControlReceived("cancel", agent, by=self._parent, reason=reason)
-        self._crew.services.log.append(asked, cause=self._newest())
+        log = self._crew.services.log
+        log.append(asked, cause=log.newest(self._parent))
         self.roster.withdraw(place, asked)
         self._start([place])
         await self._join([place], "all", CANCEL_S)
         dues = self._mail.due([place])
         found = await self._mail.deliver(dues, others=_others([place], dues))
         return output_of(found, dues)
-
-    def _newest(self) -> int:
-        return self._crew.services.log.newest(self._parent)
 
     def _known(self, agent: str) -> Place:
         place = self.roster.get(agent.strip())

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import anyio.to_thread
 
+from orchestrator.agent.loop import Agent
 from orchestrator.agent.state import AgentState
 from orchestrator.models.choose import window_tokens
 from orchestrator.security.workspace import Workspace
@@ -65,11 +66,14 @@ class Mail:
         self._parent = parent
         self._state: AgentState | None = None
         self._window = window_tokens(crew.models.lead)
+        self._payable: Callable[[int], int] = lambda tokens: tokens
         self._taken: set[str] = set()
 
-    def attach(self, state: AgentState, window: int) -> None:
-        """Say whose conversation it is, and how many tokens that may hold."""
-        self._state, self._window = state, window
+    def attach(self, agent: Agent) -> None:
+        """Say in whose conversation all is delivered."""
+        state, caller = agent.state, agent.caller
+        self._state, self._window = state, window_tokens(agent.spec.model)
+        self._payable = lambda tokens: caller.payable(state, tokens)
 
     def due(self, places: Sequence[Place]) -> list[Due]:
         """Return what these have brought and their parent has not got."""
@@ -105,7 +109,9 @@ class Mail:
         others: Sequence[Place] = (),
         told: str = "",
     ) -> Delivery:
-        """Return what the parent is told, within a quarter of its free window.
+        """Return what the parent is told, as far as it can be paid for.
+
+        It takes at most a quarter of the free window.
 
         Args:
             dues: what is delivered; it counts as taken from now on.
@@ -151,7 +157,7 @@ class Mail:
             again = self._checked(place, 0)
             found.append(replace(again, notes=(REUSED, *again.notes)))
         used = self._state.transcript.tokens if self._state else 0
-        total = int((self._window - used) * DELIVERY_SHARE)
+        total = self._payable(int((self._window - used) * DELIVERY_SHARE))
         return delivery(
             found,
             refused,
