@@ -87,7 +87,7 @@ class Governor:
         patience = Patience(request.outage_s, self._rng)
         queued_s = 0.0
         while True:
-            tried = await lane.enter(request)
+            tried = await lane.enter(request, failing_since=patience.failing_since)
             queued_s += tried.waited_s
             try:
                 reply = await self._tries(lane, tried, request, on_retry)

@@ -45,6 +45,7 @@ class _Turn:
     """A request that waits to leave.
 
     Attributes:
+        since: when it came, or its first try failed.
         news: it has left, or is in front.
         tried: set when it leaves.
         was_held: it would have left earlier, were it not for the pace.
@@ -53,6 +54,7 @@ class _Turn:
 
     request: ModelRequest
     came_at: float
+    since: float
     news: anyio.Event
     tried: Try | None = None
     was_held: bool = False
@@ -79,7 +81,7 @@ class Lane:
         self._room, self._pace = Room(ceiling), Pace()
         self._buckets: dict[str, Bucket] = {}
         self._opens_at = -math.inf
-        self._closed_by: ModelError | None = None
+        self._newest_error: ModelError | None = None
         self._queue: deque[_Turn] = deque()
         self._doze: anyio.CancelScope | None = None
         self._left: deque[Try] = deque()
@@ -89,26 +91,31 @@ class Lane:
         self._storm_until = 0
         self._storms = 0
         self._cut_at = -math.inf
+        """When a storm was last learnt from."""
 
     @property
     def opens_in_s(self) -> float:
         """Return the seconds until the time that the service told; 0: it is past."""
         return max(self._opens_at - self._clock.monotonic(), 0.0)
 
-    async def enter(self, request: ModelRequest) -> Try:
+    async def enter(self, request: ModelRequest, *, failing_since: float) -> Try:
         """Return once `request` may leave; `leave` must follow.
 
         Cancelling gives up the place.
 
+        Args:
+            request: to be sent.
+            failing_since: when its first try failed; infinite: none did.
+
         Raises:
             ModelError: nothing of this model may leave for longer than the outage
-                that the request puts up with.
+                that the request puts up with, or nobody had an answer for so long.
         """
-        self._check_open(request)
         now = self._clock.monotonic()
+        turn = _Turn(request, now, min(failing_since, now), anyio.Event())
+        self._check_open(turn)
         if not self._queue and self._wait_s(request, now, since=now) <= 0:
             return self._depart(request, now, came_at=now, was_held=False)
-        turn = _Turn(request, now, anyio.Event())
         self._queue.append(turn)
         try:
             with request.while_waiting():
@@ -127,7 +134,7 @@ class Lane:
         if self._queue[0] is not turn:
             await turn.news.wait()
             return
-        self._check_open(turn.request)
+        self._check_open(turn)
         wait_s = self._release()
         if turn.tried is not None:
             return
@@ -167,11 +174,16 @@ class Lane:
             )
         return wait_s
 
-    def _check_open(self, request: ModelRequest) -> None:
-        opens_in_s, error = self.opens_in_s, self._closed_by
-        if error is not None and opens_in_s > request.outage_s:
+    def _check_open(self, turn: _Turn) -> None:
+        error = self._newest_error
+        if error is None:
+            return
+        outage_s, opens_in_s = turn.request.outage_s, self.opens_in_s
+        failing_s = self._clock.monotonic() - max(turn.since, self.answered_at)
+        if opens_in_s > outage_s or failing_s > outage_s:
+            told_s = opens_in_s or None
             raise ModelError(
-                error.kind, error.message, opens_in_s, error.detail, is_down=True
+                error.kind, error.message, told_s, error.detail, is_down=True
             )
 
     def _wait_s(self, request: ModelRequest, now: float, *, since: float) -> float:
@@ -245,6 +257,8 @@ class Lane:
     def answered(self, tried: Try) -> None:
         """Take note of a whole answer."""
         self.answered_at = self._clock.monotonic()
+        if self._opens_at <= self.answered_at:
+            self._newest_error = None
         self._room.succeeded()
         if tried.number > self._storm_until:
             self._storms = 0
@@ -253,9 +267,10 @@ class Lane:
         """Take note of a try that failed; close the gate for as long as was told."""
         if not error.is_retryable:
             return
+        self._newest_error = error
         told_s = error.retry_after_s
         if told_s:
-            self._close(min(told_s, MAX_TOLD_S), error)
+            self._close(min(told_s, MAX_TOLD_S))
         elif error.kind == "transient":
             return
         tried.was_rejected = True
@@ -267,7 +282,7 @@ class Lane:
         self._storm_until = self._newest
         if error.kind == "rate_limited" and told_s is None:
             self._storms += 1
-            self._close(backoff_s(self._storms, self._rng), error)
+            self._close(backoff_s(self._storms, self._rng))
 
     def leave(self, tried: Try) -> None:
         """Give up the place of a try, however it ended."""
@@ -276,10 +291,9 @@ class Lane:
         if not self._room.is_full:
             self._wake()
 
-    def _close(self, seconds: float, error: ModelError) -> None:
+    def _close(self, seconds: float) -> None:
         opens_at = self._clock.monotonic() + seconds
-        if opens_at > self._opens_at:
-            self._opens_at, self._closed_by = opens_at, error
+        self._opens_at = max(self._opens_at, opens_at)
 
     def _settle(self, storm: Storm, now: float) -> None:
         """Learn from a storm, once, when the next request would leave.
@@ -287,27 +301,29 @@ class Lane:
         By then it is known which of its requests were accepted.
         """
         self._storm = None
-        if storm.error.kind == "rate_limited":
-            self._slow_down(storm, now)
-        elif storm.error.kind == "overloaded" and self.answered_at >= self._cut_at:
-            # While nobody gets an answer, it is not for want of room.
-            self._cut(CUT * storm.taken, now)
+        fits, kind = most_that_fit(self._left), storm.error.kind
+        if kind == "rate_limited" and storm.is_for_room(
+            fits, has_pace=self._pace.is_learnt
+        ):
+            self._room.cut(fits, is_bound=True)
+        elif any(
+            each.left_at >= self._cut_at and not each.was_rejected
+            for each in self._left
+        ):
+            # While nothing is accepted, being rejected again teaches nothing.
+            self._slow_down(storm, fits, now)
         told_s = storm.error.retry_after_s or 0.0
         self._pace.spread(len(self._queue), min(told_s * SPREAD, MAX_SPREAD_S))
 
-    def _slow_down(self, storm: Storm, now: float) -> None:
-        fits = most_that_fit(self._left)
-        if storm.is_for_room(fits, has_pace=self._pace.is_learnt):
-            self._cut(fits, now, is_bound=True)
-            return
-        if storm.least > fits:
-            self._cut(max(CUT * storm.taken, fits), now)
-        accepted = accepted_before(storm.newest, self._left, seconds=WINDOW_S)
-        self._pace.rejected(now, accepted=accepted)
-
-    def _cut(self, to: float, now: float, *, is_bound: bool = False) -> None:
-        self._room.cut(to, is_bound=is_bound)
+    def _slow_down(self, storm: Storm, fits: int, now: float) -> None:
         self._cut_at = now
+        if storm.error.kind == "overloaded":
+            self._room.cut(CUT * storm.taken)
+        elif storm.error.kind == "rate_limited":
+            if storm.least > fits:
+                self._room.cut(max(CUT * storm.taken, fits))
+            accepted = accepted_before(storm.newest, self._left, seconds=WINDOW_S)
+            self._pace.rejected(now, accepted=accepted)
 
     def _wake(self) -> None:
         """Let the one in front look again: it may leave sooner than it knew."""

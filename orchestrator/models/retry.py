@@ -32,6 +32,7 @@ class Patience:
 
     Attributes:
         tries: those that failed up to now.
+        failing_since: when the first of them did; infinite: none did.
     """
 
     def __init__(self, outage_s: float, rng: random.Random) -> None:
@@ -43,7 +44,7 @@ class Patience:
         """
         self.tries = 0
         self._outage_s, self._rng = outage_s, rng
-        self._first_failure = 0.0
+        self.failing_since = math.inf
         self._begun = 0
         self._half, self._halves = "", 0
 
@@ -63,11 +64,11 @@ class Patience:
         """
         self.tries += 1
         if self.tries == 1:
-            self._first_failure = now
+            self.failing_since = now
         if not error.is_retryable:
             raise error
         # While others get answers, the endpoint is there, and a try may be next.
-        left_s = self._outage_s - (now - max(self._first_failure, answered))
+        left_s = self._outage_s - (now - max(self.failing_since, answered))
         if (error.retry_after_s or -math.inf) > left_s:
             error.is_down = True
             raise error
@@ -75,7 +76,7 @@ class Patience:
         self._begun += error.begun
         is_over = self.tries >= MOST_TRIES or self._begun >= MOST_BEGUN
         if is_over or left_s <= 0:
-            error.is_down = answered < self._first_failure
+            error.is_down = answered < self.failing_since
             raise error
         # The last try is made at the end of the time, not before it.
         return min(self._own_wait_s(error), left_s)
