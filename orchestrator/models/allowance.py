@@ -10,12 +10,19 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final
 
 __all__ = ["COUNTED", "Allowance", "Bucket", "allowances"]
 
 _PREFIX: Final = "anthropic-ratelimit-"
 COUNTED: Final = ("requests", "tokens", "input-tokens", "output-tokens")
+_NAMES: Final = {
+    counted: tuple(
+        f"{_PREFIX}{counted}-{each}" for each in ("limit", "remaining", "reset")
+    )
+    for counted in COUNTED
+}
 PERIOD_S = 60.0
 """What limits are counted over, where the headers do not say when one is full again."""
 
@@ -49,19 +56,18 @@ def allowances(headers: Mapping[str, str], now: datetime) -> dict[str, Allowance
         headers: of a response; names in lower case.
         now: time of day, in UTC.
     """
-    told = {
-        name.removeprefix(_PREFIX): value
-        for name, value in headers.items()
-        if name.startswith(_PREFIX)
-    }
-    if not told:
-        return {}
     found: dict[str, Allowance] = {}
-    for counted in COUNTED:
-        limit = _amount(told.get(f"{counted}-limit"))
-        remaining = _amount(told.get(f"{counted}-remaining"))
+    told = {name: text for name, text in headers.items() if name.startswith(_PREFIX)}
+    if not told:
+        return found
+    for counted, (limit_name, remaining_name, reset_name) in _NAMES.items():
+        limit = _amount(told.get(limit_name))
+        remaining = _amount(told.get(remaining_name))
         if limit and remaining is not None:
-            full_in_s = _seconds_to(told.get(f"{counted}-reset"), now)
+            full_at = _moment(told.get(reset_name, ""))
+            full_in_s = None
+            if full_at is not None:
+                full_in_s = max((full_at - now).total_seconds(), 0.0)
             found[counted] = Allowance(limit, min(remaining, limit), full_in_s)
     return found
 
@@ -74,15 +80,14 @@ def _amount(text: str | None) -> float | None:
     return value if math.isfinite(value) and value >= 0 else None
 
 
-def _seconds_to(text: str | None, now: datetime) -> float | None:
-    """Return the seconds until a moment in RFC 3339, or None if it is none."""
+@lru_cache(maxsize=64)
+def _moment(text: str) -> datetime | None:
+    """Return the moment that is written in RFC 3339, or None if it is none."""
     try:
-        at = datetime.fromisoformat(text or "")
+        at = datetime.fromisoformat(text)
     except ValueError:
         return None
-    if at.tzinfo is None:
-        at = at.replace(tzinfo=UTC)
-    return max((at - now).total_seconds(), 0.0)
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 class Bucket:
