@@ -44,7 +44,7 @@ class Patience:
         """
         self.tries = 0
         self._outage_s, self._rng = outage_s, rng
-        self.failing_since = math.inf
+        self.failing_since = self._failing_again_since = math.inf
         self._begun = 0
         self._half, self._halves = "", 0
 
@@ -65,6 +65,8 @@ class Patience:
         self.tries += 1
         if self.tries == 1:
             self.failing_since = now
+        elif self.tries == 2:
+            self._failing_again_since = now
         if not error.is_retryable:
             raise error
         # While others get answers, the endpoint is there, and a try may be next.
@@ -76,7 +78,8 @@ class Patience:
         self._begun += error.begun
         is_over = self.tries >= MOST_TRIES or self._begun >= MOST_BEGUN
         if is_over or left_s <= 0:
-            error.is_down = answered < self.failing_since
+            # One answer may have been on its way when the first try failed.
+            error.is_down = left_s <= 0 or answered < self._failing_again_since
             raise error
         # The last try is made at the end of the time, not before it.
         return min(self._own_wait_s(error), left_s)

@@ -188,7 +188,28 @@ def test_the_time_of_an_outage_begins_anew_with_each_answer_of_others() -> None:
     with pytest.raises(ModelError) as caught:
         patience.wait_s(error, now=25, answered=14)
 
-    assert not caught.value.is_down  # others had answers: this request is the matter
+    assert caught.value.is_down  # by now nobody had one for so long
+
+
+@pytest.mark.parametrize(
+    ("answered", "is_down"),
+    [
+        pytest.param(0.1, True, id="it was on its way at the first failure"),
+        pytest.param(1.1, False, id="this request is the matter"),
+    ],
+)
+def test_tries_that_are_over_are_an_outage_unless_others_get_answers(
+    answered: float, is_down: bool
+) -> None:
+    patience = Patience(300, random.Random(1))
+    error = ModelError("transient", "reset", begun=True)
+
+    for now in range(4):
+        patience.wait_s(error, now=now, answered=answered)
+    with pytest.raises(ModelError) as caught:
+        patience.wait_s(error, now=4, answered=answered)
+
+    assert caught.value.is_down is is_down
 
 
 async def test_a_request_is_repeated_unchanged() -> None:
