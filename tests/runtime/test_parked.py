@@ -237,7 +237,7 @@ async def test_queued_subagents_stay_queued(bench: RunBench) -> None:
         "a1",
         "a2",
     ]
-    left = {"Two": [FOUND], "Three": WORK, "Four": WORK}
+    left: dict[str, Script] = {"Two": [FOUND], "Three": WORK, "Four": WORK}
     second = await bench.resume(first.folder, [REPORT], left)
     assert second.result.state == "done"
     assert len(second.requests) == 6
@@ -418,7 +418,10 @@ async def test_a_run_that_is_stopped_while_it_is_parked_is_interrupted(
 
     live.on_event = stops
     briefs = delegate(brief("Slow"), brief("Soon"))
-    workers = {"Slow": [READ, hang()], "Soon": [READ, READ, NO_CREDIT]}
+    workers: dict[str, Script] = {
+        "Slow": [READ, hang()],
+        "Soon": [READ, READ, NO_CREDIT],
+    }
     model = ScriptedModel(script_of([briefs], workers))
     host = Host.of_process(runs_dir=bench.runs, model=model, clock=FakeClock())
     ready = prepare(
