@@ -16,6 +16,7 @@ from typing import Protocol
 from orchestrator.errors import SpecError
 
 __all__ = [
+    "FEATURES",
     "OFFLINE",
     "HasModel",
     "ModelsChosen",
@@ -27,6 +28,8 @@ __all__ = [
 ]
 
 OFFLINE = "offline"
+FEATURES = ("cache_control", "thinking", "output_config", "diagnostics")
+"""Optional fields of a request; an endpoint with the same API may lack any of them."""
 _PREFIX = "anthropic:"
 _ID = re.compile(r"[^\s:/\\]+(?:[:/][^\s:\\]+)*")
 _OTHER_PROVIDERS = frozenset(
@@ -47,6 +50,8 @@ class Settings:
     max_connections: int = 500
     """`ORCHESTRATE_MAX_CONNECTIONS`: requests of one model under way at the same time,
     those of all runs of a process together; fewer where the service is overloaded."""
+    endpoint_lacks: tuple[str, ...] = ()
+    """`ORCHESTRATE_ENDPOINT_LACKS`: optional fields of a request to leave out."""
 
     @classmethod
     def load(cls, env: Mapping[str, str]) -> Settings:
@@ -67,6 +72,9 @@ class Settings:
             subagent_model=setting("SUBAGENT_MODEL", default.subagent_model),
             runs_dir=runs_dir.expanduser(),
             max_connections=_whole("ORCHESTRATE_MAX_CONNECTIONS", connections),
+            endpoint_lacks=_features(
+                "ORCHESTRATE_ENDPOINT_LACKS", setting("ENDPOINT_LACKS", "")
+            ),
         )
 
 
@@ -75,6 +83,15 @@ def _whole(name: str, text: str) -> int:
     if number < 1:
         raise SpecError(f"`{name}` must be a whole number from 1 up, got `{text}`")
     return number
+
+
+def _features(name: str, text: str) -> tuple[str, ...]:
+    """Return the features that a list names, blanks or commas between, sorted."""
+    listed = set(text.replace(",", " ").split())
+    for unknown in sorted(listed - set(FEATURES)):
+        allowed = ", ".join(f"`{each}`" for each in FEATURES)
+        raise SpecError(f"`{name}` names `{unknown}`; allowed are {allowed}")
+    return tuple(sorted(listed))
 
 
 def credential_source(env: Mapping[str, str]) -> str:
@@ -148,6 +165,13 @@ class ModelsChosen:
     subagents: str
     reason: str
     """One line for the user: which models, and why."""
+    fallback: str = ""
+    """Goes on in place of one that refused; "": none."""
+
+    @property
+    def is_offline(self) -> bool:
+        """Return whether no language model is asked at all."""
+        return self.lead == self.subagents == OFFLINE
 
     def of_profile(self, model: str | None, *, lead: bool = False) -> str:
         """Return the model for a profile that asks for `model`, or for none.

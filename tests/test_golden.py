@@ -33,6 +33,8 @@ LATER = {
         "control.received",
         "thinking.dropped",
         "result.replaced",
+        "model.adapted",
+        "model.replaced",
         "brief.reused",
         "subagent.asked",
         "run.parked",

@@ -34,6 +34,15 @@ def test_the_environment_overrides_settings() -> None:
     assert settings.runs_dir == Path("/data/runs")
 
 
+def test_what_an_endpoint_lacks_is_a_list_of_known_names() -> None:
+    found = Settings.load({"ORCHESTRATE_ENDPOINT_LACKS": "thinking, cache_control"})
+
+    assert found.endpoint_lacks == ("cache_control", "thinking")
+    assert Settings.load({}).endpoint_lacks == ()
+    with pytest.raises(SpecError, match="`thinkin`; allowed are `cache_control`"):
+        Settings.load({"ORCHESTRATE_ENDPOINT_LACKS": "thinkin"})
+
+
 class TestCredentials:
     @pytest.mark.parametrize(
         "env",

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orchestrator.agent.budget import Budget
 from orchestrator.agent.cache_watch import RESULT_REPLACED, CacheUse
 from orchestrator.agent.caller import Caller
+from orchestrator.agent.form import Form
 from orchestrator.agent.head_start import HeadStart
 from orchestrator.agent.hooks import NO_HOOKS, Hooks, Words
 from orchestrator.agent.incoming import ResultSizes
 from orchestrator.agent.loop import Agent
+from orchestrator.agent.mending import Mender
 from orchestrator.agent.parking import Parking
 from orchestrator.agent.reserving import Reserving
 from orchestrator.agent.route import Route
@@ -24,6 +26,8 @@ from orchestrator.context.view import Head, make_head
 from orchestrator.events import ResultReplaced
 from orchestrator.messages import encode, text_of
 from orchestrator.models.base import Model
+from orchestrator.models.choose import known_window
+from orchestrator.models.features import Lacks
 from orchestrator.models.pricing import Price
 from orchestrator.security.workspace import Workspace
 from orchestrator.store.artifacts import Artifacts
@@ -52,6 +56,9 @@ class Services:
         heads: the starts of requests up to now; agents of a profile share one.
         cache_use: which models have a prompt cache, as their answers tell.
         outage_s: longest time to go on trying while nobody gets an answer, in seconds.
+        lacks: what the endpoint lacks, as far as is known.
+        fallback: bare id of the model that goes on after a refusal, or "".
+        window_of: bare id → its context window in tokens, or None if unknown.
     """
 
     log: EventLog
@@ -72,12 +79,15 @@ class Services:
     heads: dict[bytes, Head] = field(default_factory=dict)
     cache_use: CacheUse = field(default_factory=CacheUse)
     outage_s: float = 300.0
+    lacks: Lacks = field(default_factory=Lacks)
+    fallback: str = ""
+    window_of: Callable[[str], int | None] = known_window
 
 
 def new_state(services: Services, spec: AgentSpec) -> AgentState:
     """Return the state of an agent that has not begun."""
     state = AgentState(
-        Transcript(), services.count, services.clock, spec.max_output_tokens
+        Transcript(), services.count, services.clock, spec.form, spec.max_output_tokens
     )
     state.start(spec.first, head_tokens=head_of(services, spec).tokens)
     return state
@@ -105,6 +115,8 @@ def build_agent(
         budget: what its calls are paid from, within its own limits; None: the run's.
     """
     if state is None:
+        lacks = services.lacks.of(spec.model)
+        spec = replace(spec, without=tuple(sorted(lacks)))
         services.log.append(spec.started(), agent=spec.id)
         state = new_state(services, spec)
     limits = spec.limits
@@ -122,7 +134,15 @@ def build_agent(
     state.edits.clear()
     caller = Caller(
         spec=spec,
-        route=route_of(services, spec),
+        route=route_of(services, spec, state.form),
+        routes=lambda form: route_of(services, spec, form),
+        mender=Mender(
+            spec.id,
+            services.log,
+            services.lacks,
+            services.fallback,
+            services.artifacts.put,
+        ),
         reserving=Reserving(spec.id, own, spec.hand_in_tokens),
         sizes=ResultSizes(services.read_tokens, services.clip_tokens),
         log=services.log,
@@ -160,27 +180,36 @@ def build_agent(
     )
 
 
-def route_of(services: Services, spec: AgentSpec) -> Route:
-    """Return where the requests of the agent that `spec` describes go."""
+def route_of(services: Services, spec: AgentSpec, form: Form) -> Route:
+    """Return where requests of this form go, of the agent that `spec` describes."""
     return Route(
-        name=spec.model,
-        model=services.open_model(spec.model),
-        price=services.price_of(spec.model),
-        head=head_of(services, spec),
+        name=form.model,
+        model=services.open_model(form.model),
+        price=services.price_of(form.model),
+        head=head_of(services, spec, form),
+        window=services.window_of(form.model),
     )
 
 
-def head_of(services: Services, spec: AgentSpec) -> Head:
-    """Return the fixed start of every request of the agent that `spec` describes."""
-    key = encode([spec.model, spec.system, spec.tools, spec.request])
+def head_of(services: Services, spec: AgentSpec, form: Form | None = None) -> Head:
+    """Return the fixed start of every request of the agent that `spec` describes.
+
+    Args:
+        services: of its run.
+        spec: what it started with.
+        form: of the requests; None: as at its start.
+    """
+    form = form or spec.form
+    key = encode([form.model, spec.system, spec.tools, form.sent, form.has_marks])
     head = services.heads.get(key)
     if head is None:
         tools = services.count(encode(spec.tools).decode())
         head = services.heads[key] = make_head(
-            model=spec.model,
+            model=form.model,
             system=spec.system,
             tools=spec.tools,
-            settings=spec.request,
+            settings=form.sent,
+            marks=form.has_marks,
             tokens=services.count(text_of(spec.system)) + tools,
             tools_tokens=tools,
         )

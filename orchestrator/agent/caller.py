@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
-from typing import Any
 
+from orchestrator.agent.billing import Bill, bill
 from orchestrator.agent.budget import NOTHING, Amount, Budget, Reservation
 from orchestrator.agent.cache_watch import NOT_CACHED, CacheUse, Missed
-from orchestrator.agent.counting import counted
+from orchestrator.agent.form import Form
 from orchestrator.agent.head_start import FOLLOWS, Ahead, HeadStart
 from orchestrator.agent.incoming import PARTS, ResultSizes
+from orchestrator.agent.mending import Mender
 from orchestrator.agent.parking import Parking, Sending
 from orchestrator.agent.pulse import Pulse
 from orchestrator.agent.reserving import Reserving
 from orchestrator.agent.route import Route
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
+from orchestrator.agent.window import output_within, window_full
 from orchestrator.context.view import View, make_view
 from orchestrator.errors import ModelError, NotSent
 from orchestrator.events import (
@@ -34,7 +36,6 @@ from orchestrator.models.base import (
     ModelRequest,
     Reply,
     Retry,
-    Usage,
     caches_prompts,
 )
 from orchestrator.store.eventlog import EventLog
@@ -48,6 +49,8 @@ class Caller:
 
     Attributes:
         route: where they go.
+        routes: form of a request → where it goes.
+        mender: changes what was refused.
         reserving: sets their price aside.
         head_start: lets the first of alike requests of a run go ahead.
         parking: the gate before each of them.
@@ -58,6 +61,8 @@ class Caller:
 
     spec: AgentSpec
     route: Route
+    routes: Callable[[Form], Route]
+    mender: Mender
     reserving: Reserving
     log: EventLog
     head_start: HeadStart = field(default_factory=HeadStart)
@@ -65,6 +70,9 @@ class Caller:
     sizes: ResultSizes = field(default_factory=ResultSizes)
     cache_use: CacheUse = field(default_factory=CacheUse)
     outage_s: float = 300.0
+    _form: Form | None = None
+    _output: int = 0
+    """Bound of the newest request."""
 
     @property
     def budget(self) -> Budget:
@@ -84,7 +92,8 @@ class Caller:
             pulse: told of progress, and of waits that are not this call's own.
 
         Raises:
-            LimitReached: the call does not fit the budget; nothing was sent.
+            LimitReached: the call does not fit the budget or the window; nothing was
+                sent, or the endpoint would not take it.
             ModelError: no usable reply; it is in the log.
         """
         state.flush()
@@ -92,7 +101,7 @@ class Caller:
         await self.parking.passed(pulse)
         try:
             with await self._turn(state, pulse, last=last) as turn:
-                reply = await self._ask(state, pulse, last=last)
+                reply = await self._mended(state, pulse, last=last)
                 turn.begun()
         except (ModelError, NotSent) as error:
             if not self.parking.takes(error, self.log.newest(self.spec.id)):
@@ -100,6 +109,41 @@ class Caller:
         else:
             return reply
         return await self.parking.waits(pulse)
+
+    async def _mended(self, state: AgentState, pulse: Pulse, *, last: bool) -> Reply:
+        """Ask; where a refusal says what is wrong, change it and ask again, once."""
+        mended: set[str] = set()
+        while True:
+            self.mender.adapt(state)
+            self._follow(state.form)
+            try:
+                return await self._ask(state, pulse, last=last)
+            except ModelError as error:
+                change = self.mender.mends(state, error, output=self._output)
+                is_new = change not in {"", *mended}
+                if not is_new and error.kind != "too_long":
+                    raise
+                state.turns -= 1  # one without an answer is made again
+                if not is_new:
+                    raise window_full(state, self.route.window) from error
+                mended.add(change)
+
+    def _follow(self, form: Form) -> None:
+        """Ask by this form from now on."""
+        if form is not self._form:
+            self._form, self.route = form, self.routes(form)
+
+    def falls_back(self, state: AgentState, category: str) -> bool:
+        """Let another model go on after a refusal; return whether there is one."""
+        if not self.mender.falls_back(state, category):
+            return False
+        self._follow(state.form)
+        return True
+
+    async def make_room(self, state: AgentState) -> None:
+        """Leave out what a last call has no room for."""
+        state.flush()
+        await self.mender.make_room(state, self.route.window)
 
     async def _turn(self, state: AgentState, pulse: Pulse, *, last: bool) -> Ahead:
         """Wait until the first request of an agent may leave; nothing is set aside."""
@@ -148,9 +192,11 @@ class Caller:
             self.log.append(event, agent=self.spec.id)
 
     async def _ask(self, state: AgentState, pulse: Pulse, *, last: bool) -> Reply:
+        most = output_within(state, self.route.window)
         reserved, output = await self.reserving.reserve(
-            state, self.route, pulse, last=last
+            state, self.route, pulse, last=last, most=most
         )
+        self._output = output
         used = NOTHING
         try:
             await self.parking.passed(pulse)  # the reserve may have taken a while
@@ -169,7 +215,7 @@ class Caller:
             used = reserved.amount  # unknown usage is booked as reserved
             reply = await self._complete(state, view, output, reserved, pulse)
             if reply.usage.known:
-                used = self._used(self._counted(state, reply))
+                used = self._bill(state, reply).counted
         except ModelError as error:
             if not error.begun:
                 used = NOTHING
@@ -183,7 +229,7 @@ class Caller:
 
     def answered(self, state: AgentState, reply: Reply, *, kept: bool) -> None:
         """Write the outcome of a call down, and keep its message if `kept`."""
-        price = self.route.price
+        cost = self._bill(state, reply)
         self.parking.answered()
         self.log.append(
             ModelAnswered(
@@ -191,7 +237,7 @@ class Caller:
                 content=reply.content,
                 stop_reason=reply.stop_reason,
                 usage=asdict(reply.usage),
-                usd=self._usd(reply),
+                usd=cost.usd,
                 message_id=reply.message_id,
                 model=reply.model,
                 seconds=round(reply.seconds, 4),
@@ -201,8 +247,8 @@ class Caller:
                 cut_calls=sorted(reply.cut_calls),
                 broken_calls=reply.broken_calls,
                 stop_details=reply.stop_details,
-                usd_parts=price.parts(reply.usage) if price else {},
-                **self._doubt(state, reply),
+                usd_parts=cost.parts,
+                **cost.doubt,
             ),
             agent=self.spec.id,
         )
@@ -244,29 +290,9 @@ class Caller:
         """Return how much output a last call could have now, in tokens."""
         return self.reserving.last_output(state, self.route)
 
-    def _counted(self, state: AgentState, reply: Reply) -> Usage:
-        """Return what limits count of a reply whose usage is known."""
-        return counted(
-            reply.usage,
-            reply.content,
-            sent_tokens=state.transcript.tokens,
-            count=state.count,
-        )
-
-    def _used(self, usage: Usage) -> Amount:
-        usd = self.route.price.usd(usage) if self.route.price else 0.0
-        return Amount(round(usd, 8), usage.limited_tokens)
-
-    def _doubt(self, state: AgentState, reply: Reply) -> dict[str, Any]:
-        """Return what limits count, where that is not what the service told."""
-        usage = self._counted(state, reply) if reply.usage.known else reply.usage
-        if usage == reply.usage:
-            return {}
-        used = self._used(usage)
-        return {
-            "counted_usd": used.usd if self.route.price else None,
-            "counted_tokens": used.tokens,
-        }
+    def _bill(self, state: AgentState, reply: Reply) -> Bill:
+        sent, price = state.transcript.tokens, self.route.price
+        return bill(price, reply, sent_tokens=sent, count=state.count)
 
     def _intend(
         self, state: AgentState, view: View, output: int, reserved: Reservation
@@ -343,6 +369,3 @@ class Caller:
             uncached_tokens=uncached,
             while_waiting=waiting,
         )
-
-    def _usd(self, reply: Reply) -> float | None:
-        return round(self.route.price.usd(reply.usage), 8) if self.route.price else None

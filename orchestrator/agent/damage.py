@@ -5,9 +5,10 @@ Nothing here is at work while a log is whole.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from orchestrator.agent.form import Form
 from orchestrator.agent.state import AgentState
 from orchestrator.context.marks import End
 from orchestrator.context.view import Head, make_view
@@ -15,6 +16,7 @@ from orchestrator.events import (
     Event,
     LimitReachedEvent,
     ModelAnswered,
+    ModelReplaced,
     ModelRequested,
     RunReopened,
     TextAdded,
@@ -45,11 +47,11 @@ class RequestProof:
     """Proves a rebuilt conversation by the requests of the log, which hold its hash.
 
     Attributes:
-        head: the fixed start of every request.
+        head_of: form of a request → its fixed start.
         proven: what stands before the newest thinking is what was sent then.
     """
 
-    head: Head
+    head_of: Callable[[Form], Head]
     proven: bool = False
     _next: dict[int, Event | None] = field(default_factory=dict)
     """`seq` of a request → what its agent did next."""
@@ -58,22 +60,24 @@ class RequestProof:
     0: there is no thinking."""
 
     @classmethod
-    def of(cls, head: Head, events: Sequence[Event], lost: int) -> RequestProof:
+    def of(
+        cls, head_of: Callable[[Form], Head], events: Sequence[Event], lost: int
+    ) -> RequestProof:
         """Return what is to be proven of one agent.
 
         Args:
-            head: the fixed start of its requests.
+            head_of: form of a request → its fixed start.
             events: its own, oldest first.
             lost: records of the log that are.
         """
-        found = cls(head)
+        found = cls(head_of)
         newest: Event | None = None  # the newest reply with thinking
         follows: Event | None = None
         is_sent = True  # the thinking in what came before
         for event in reversed(events):
             if event.kind in _WORK:
                 follows = event
-            if event.kind == ThinkingDropped.KIND:
+            if event.kind in (ThinkingDropped.KIND, ModelReplaced.KIND):
                 is_sent = False
             elif event.kind == ModelAnswered.KIND and _thinks(event):
                 if is_sent and newest is None:
@@ -115,7 +119,7 @@ class RequestProof:
         ]
         for previous_end in dict.fromkeys([state.previous_end, None, *ends]):
             view = make_view(
-                self.head,
+                self.head_of(state.form),
                 transcript,
                 max_output_tokens=request.data["max_output_tokens"],
                 previous_end=previous_end,

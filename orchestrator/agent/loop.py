@@ -20,26 +20,32 @@ from orchestrator.agent.incoming import BEYOND
 from orchestrator.agent.pulse import Pulse
 from orchestrator.agent.spec import AgentSpec, Outcome
 from orchestrator.agent.state import AgentState
-from orchestrator.agent.stops import MAX_HAND_INS, Say, Verdict, judge, usable
+from orchestrator.agent.stops import (
+    MAX_HAND_INS,
+    WINDOW,
+    Say,
+    Verdict,
+    judge,
+    refusal,
+    refused_by,
+    usable,
+)
+from orchestrator.agent.timing import last_call_s, left_s, out_of_time
+from orchestrator.agent.window import learn_from_reply, output_ceiling, window_full
 from orchestrator.agent.wrapping_up import due, uses_of, wrap_up
 from orchestrator.clock import Clock
 from orchestrator.errors import LimitReached, ModelError
 from orchestrator.events import AgentEnded, LimitReachedEvent, TextAdded
-from orchestrator.messages import Block, encode, text_of, tool_calls
+from orchestrator.messages import Block, tool_calls
 from orchestrator.models.base import Reply
-from orchestrator.models.choose import max_output_tokens
 from orchestrator.store.eventlog import EventLog
 from orchestrator.tools.base import ToolContext
 from orchestrator.tools.calls import Answered, Barred, CallResult, CallSpec, Prior
 from orchestrator.tools.executor import Executor
 
-__all__ = ["Agent", "output_ceiling"]
+__all__ = ["Agent"]
 
 ONLY_HAND_IN = "Not run: a limit is reached. Only `{tool}` is answered now."
-LAST_CALL_S = 120.0
-LAST_CALL_SHARE = 0.2
-"""Most of an agent's time that is kept for its last call."""
-MAX_OUTPUT_TOKENS = 64_000
 
 
 @dataclass(slots=True)
@@ -107,7 +113,7 @@ class Agent:
         if turns is not None and self.state.turns >= turns - 1:
             raise LimitReached("turns", turns, turns)
         if self.left_s <= 0:
-            raise self._out_of_time()
+            raise out_of_time(self.spec, self.state)
 
     async def _ask(self) -> Reply:
         """Make one model call, within what is left of the time, while it gets on."""
@@ -116,38 +122,24 @@ class Agent:
             return await self.caller.ask(self.state, pulse=pulse)
         if pulse.has_stopped:
             raise LimitReached("stall_s", pulse.idle_s, pulse.stall_s)
-        raise self._out_of_time()
+        raise out_of_time(self.spec, self.state)
 
     @property
     def left_s(self) -> float:
         """Return the seconds left before the last call; infinite without a limit."""
-        minutes = self.spec.limits.minutes
-        if minutes is None:
-            return float("inf")
-        return minutes * 60 - self._last_call_s - self.state.seconds
-
-    def _out_of_time(self) -> LimitReached:
-        allowed = self.spec.limits.minutes or 0
-        return LimitReached("minutes", self.state.seconds / 60, allowed)
-
-    @property
-    def _last_call_s(self) -> float:
-        """Return the seconds that are kept for the last call."""
-        longest = min(LAST_CALL_S, self.spec.call_s, self.spec.stall_s or LAST_CALL_S)
-        minutes = self.spec.limits.minutes
-        if minutes is None:
-            return longest
-        return min(longest, minutes * 60 * LAST_CALL_SHARE)
+        return left_s(self.spec, self.state)
 
     async def _take(self, reply: Reply) -> Outcome | None:
         """Take in a reply: keep it, run its calls, add what is to be said."""
         state = self.state
         reply = usable(reply, state.transcript.call_ids)
         verdict, state.streaks = judge(reply, state.streaks)
+        learn_from_reply(state, reply)
         self.caller.answered(state, reply, kept=verdict.keep)
         self._hold_back([])
         if verdict.more_output:
-            state.raise_output(output_ceiling(self.spec))
+            most = self.spec.max_output_tokens
+            state.raise_output(output_ceiling(state.form.model, most))
         if verdict.end:
             return self._finish(verdict)
         results: list[CallResult] = []
@@ -157,12 +149,23 @@ class Agent:
         state.due = verdict.say
         return await self._after_step(results)
 
-    def _finish(self, verdict: Verdict) -> Outcome:
-        """End as the newest reply demands."""
+    def _finish(self, verdict: Verdict) -> Outcome | None:
+        """End as the newest reply demands; None: another model goes on."""
+        state = self.state
+        if verdict.reason == WINDOW:
+            raise window_full(state, self.caller.route.window)
         if verdict.end == "limit":
             raise LimitReached(verdict.reason, verdict.count, verdict.count)
-        text = self._last_words() if verdict.keep else ""
+        if verdict.refused:
+            if self.caller.falls_back(state, verdict.refused):
+                return None
+            return self._end(verdict.end, reason=self._refused(verdict.refused))
+        text = self.state.last_words if verdict.keep else ""
         return self._end(verdict.end, text=text, reason=verdict.reason)
+
+    def _refused(self, category: str) -> str:
+        """Return why nothing comes of a refusal, with those of models before."""
+        return refused_by({**self.state.refused, self.state.form.model: category})
 
     async def _run_calls(
         self, calls: list[Block], prior: Mapping[str, Prior]
@@ -186,7 +189,7 @@ class Agent:
             )
             is_over = anyio.current_time() >= limit.deadline
             if is_over and not any(each.ends for each in results):
-                raise self._out_of_time()
+                raise out_of_time(self.spec, self.state)
         except LimitReached:
             self.state.prior = known  # all that the last call needs to know
             raise
@@ -200,7 +203,7 @@ class Agent:
         with anyio.move_on_after(self.left_s):
             beyond = await self.caller.beyond(self.state, new)
             return dict.fromkeys(beyond, Barred(BEYOND))
-        raise self._out_of_time()
+        raise out_of_time(self.spec, self.state)
 
     def _hold_back(self, calls: list[Block]) -> None:
         """Keep enough for a last call, with what `calls` will add to it."""
@@ -223,7 +226,10 @@ class Agent:
         failed = state.streaks.hand_ins + bool(hand_ins)
         state.streaks = replace(state.streaks, hand_ins=failed)
         if hand_ins and failed >= MAX_HAND_INS:
-            text, reason = self._last_hand_in(), f"{failed} hand-ins were sent back"
+            text, reason = (
+                self.state.last_hand_in(self.spec.hand_in),
+                f"{failed} hand-ins were sent back",
+            )
             state.add(results, [])
             return self._end("unvalidated", text=text, reason=reason)
         is_told = state.is_told and not state.due
@@ -274,18 +280,6 @@ class Agent:
             self.log.append(TextAdded(reason, text), agent=self.spec.id)
         self.state.add([], texts)
 
-    def _last_hand_in(self) -> str:
-        """Return the input of the newest hand-in as text: useful, though not valid."""
-        for call in reversed(self.state.transcript.open_calls):
-            if call["name"] == self.spec.hand_in:
-                return encode(call["input"]).decode()
-        return ""
-
-    def _last_words(self) -> str:
-        """Return the text of the newest message, if it is the model's."""
-        newest = self.state.transcript.messages[-1]
-        return text_of(newest["content"]) if newest["role"] == "assistant" else ""
-
     async def _last_call(self, reached: LimitReached) -> Outcome:
         """Tell the agent that a limit is reached and let it hand in what it has.
 
@@ -300,10 +294,10 @@ class Agent:
         self.hooks.on_last_call()
         if not state.last_told:
             await self.hooks.team.settle(self.left_s)
-        if not state.last_answered and (failure := await self._ask_last(why)):
+        if failure := await self._ask_last(why):
             reason = f"{why}; the last call failed: {failure}"
             return self._end("limit", reason=reason, limit=reached.limit)
-        text = self._last_words() or self._last_hand_in()
+        text = self.state.last_words or self.state.last_hand_in(self.spec.hand_in)
         self._bar_open(but=self.spec.hand_in)
         results = await self._answer_open()
         state.add(results, [])
@@ -317,6 +311,8 @@ class Agent:
     async def _ask_last(self, why: str) -> str:
         """Make the last call and keep its reply; return why it failed, or ""."""
         state, turns = self.state, self.spec.limits.turns
+        if state.last_answered:
+            return state.ending.reason if state.ending else ""
         if turns is not None and state.turns >= turns:
             return "no turn is left for it"
         if state.transcript.open_calls and not state.pending_results:
@@ -329,26 +325,40 @@ class Agent:
             text = self.words("last_call", limit=why, tokens=tokens, tool=tool)
             self._say([text], "limit")
             state.last_told = True
+        await self.caller.make_room(state)
+        return await self._hear_last()
+
+    async def _hear_last(self) -> str:
+        """Make the last call, by another model if one refuses; "" if it is answered."""
+        state = self.state
         pulse = Pulse()
         try:
-            with anyio.fail_after(self._last_call_s) as pulse.limit:
+            with anyio.fail_after(last_call_s(self.spec)) as pulse.limit:
                 reply = await self.caller.ask(state, last=True, pulse=pulse)
         except TimeoutError:
-            return f"no answer within {self._last_call_s:.3g} s"
-        except LimitReached:
-            return "too little is left for it"
+            return f"no answer within {last_call_s(self.spec):.3g} s"
+        except LimitReached as reached:
+            is_full = reached.limit == WINDOW
+            return "the context is full" if is_full else "too little is left for it"
         except ModelError as error:
             return str(error)
         reply = usable(reply, state.transcript.call_ids)
-        kept = bool(reply.content) and reply.stop_reason != "refusal"
+        refused = refusal(reply)
+        kept = bool(reply.content) and not refused
         self.caller.answered(state, reply, kept=kept)
         state.prior = dict(barred_calls(reply)) if kept else {}
         state.last_answered = True
-        return ""
+        if not refused:
+            return ""
+        if self.caller.falls_back(state, refused):
+            return await self._hear_last()
+        return self._refused(refused)
 
     async def _reenter(self) -> Outcome | None:
         """Go on where an earlier process stopped: finish the step it was in."""
         state = self.state
+        if state.ending is not None and state.ending.refused:
+            self.caller.falls_back(state, state.ending.refused)
         if state.reached is not None:
             raise state.reached
         if state.ending is not None:
@@ -379,12 +389,6 @@ class Agent:
     ) -> Outcome:
         self.state.flush()
         return Outcome(kind, value, text, reason, limit, self.state.turns)
-
-
-def output_ceiling(spec: AgentSpec) -> int:
-    """Return how far the bound of a reply may be raised, in tokens."""
-    ceiling = min(MAX_OUTPUT_TOKENS, max_output_tokens(spec.model))
-    return max(ceiling, spec.max_output_tokens)
 
 
 def _is_answered(call: Block, prior: Mapping[str, Prior]) -> bool:

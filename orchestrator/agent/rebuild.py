@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from orchestrator.agent.budget import NOTHING, Amount
@@ -160,7 +161,8 @@ def _rebuilt(services: Services, spec: AgentSpec, records: AgentRecords) -> Rebu
     replay = Replay.of(spec, state, events)
     if records.lost:
         replay.remake = records.remake
-        replay.proof = RequestProof.of(head_of(services, spec), events, records.lost)
+        heads = partial(head_of, services, spec)
+        replay.proof = RequestProof.of(heads, events, records.lost)
         replay.may_have_begun = frozenset(
             tool.name for tool in services.base_tools if tool.effects == "effects"
         )

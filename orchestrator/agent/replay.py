@@ -9,17 +9,24 @@ from typing import ClassVar
 from orchestrator.agent.barring import barred_calls
 from orchestrator.agent.cache_watch import NOT_CACHED, start_of
 from orchestrator.agent.damage import RequestProof
-from orchestrator.agent.loop import output_ceiling
 from orchestrator.agent.notes import NOTED
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
 from orchestrator.agent.stops import judge
+from orchestrator.agent.window import (
+    learn_from_refusal,
+    learn_from_reply,
+    output_ceiling,
+)
 from orchestrator.errors import LimitReached
 from orchestrator.events import (
     CacheMissed,
     Event,
     LimitReachedEvent,
+    ModelAdapted,
     ModelAnswered,
+    ModelFailed,
+    ModelReplaced,
     ModelRequested,
     NotesUpdated,
     ResultReplaced,
@@ -130,6 +137,19 @@ class Replay:
         self._turn = event.data["turn"]
         state.cache.sent(state.transcript.rewritten)
 
+    def _failed(self, event: Event) -> None:
+        learn_from_refusal(self.state, event.data["error"], event.data["message"])
+
+    def _adapted(self, event: Event) -> None:
+        state = self.state
+        state.form = state.form.lacking(parse(event, ModelAdapted).without)
+
+    def _model_replaced(self, event: Event) -> None:
+        self.state.replace_model(parse(event, ModelReplaced))
+
+    def _result_replaced(self, event: Event) -> None:
+        self.state.replace_result(parse(event, ResultReplaced))
+
     def _answered(self, event: Event) -> None:
         state, answered = self.state, parse(event, ModelAnswered)
         self._receive()
@@ -145,13 +165,17 @@ class Replay:
             broken_calls=answered.broken_calls,
             stop_details=answered.stop_details,
         )
+        learn_from_reply(state, reply)
+        verdict, streaks = judge(reply, state.streaks)
         state.last_answered = state.reached is not None
         if not state.last_answered:
-            verdict, state.streaks = judge(reply, state.streaks)
-            state.due = verdict.say
+            state.streaks, state.due = streaks, verdict.say
             state.ending = verdict if verdict.end else None
             if verdict.more_output:
-                state.raise_output(output_ceiling(self.spec))
+                most = self.spec.max_output_tokens
+                state.raise_output(output_ceiling(state.form.model, most))
+        elif verdict.refused:
+            state.ending = verdict
         if answered.kept and answered.content:
             state.take_reply(answered.content, reply.usage)
             state.prior = dict(barred_calls(reply))
@@ -273,6 +297,10 @@ class Replay:
 
     _HANDLERS: ClassVar[dict[str, Callable[..., None]]] = {
         ModelRequested.KIND: _requested,
+        ModelFailed.KIND: _failed,
+        ModelAdapted.KIND: _adapted,
+        ModelReplaced.KIND: _model_replaced,
+        ResultReplaced.KIND: _result_replaced,
         ModelAnswered.KIND: _answered,
         CacheMissed.KIND: _cache_missed,
         ToolStarted.KIND: _tool_started,

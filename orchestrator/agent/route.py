@@ -20,9 +20,11 @@ class Route:
         model: what answers for it.
         price: its price, or None where it is unknown: then only tokens count.
         head: the fixed start of its requests.
+        window: most tokens of a request and its answer, or None where it is unknown.
     """
 
     name: str
     model: Model
     price: Price | None
     head: Head
+    window: int | None = None

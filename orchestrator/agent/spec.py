@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from orchestrator.agent.form import Form
 from orchestrator.events import AgentStarted
 from orchestrator.messages import Block
 from orchestrator.spec.limits import AgentLimits
@@ -37,6 +38,13 @@ class AgentSpec:
     """What a hand-in needs of a reply; so much is kept for the last call."""
     request: dict[str, Any] = field(default_factory=dict)
     """Further fields of every request: `thinking`, `output_config`."""
+    without: tuple[str, ...] = ()
+    """Features that the endpoint is known to lack at its start."""
+
+    @property
+    def form(self) -> Form:
+        """Return the form of its first request."""
+        return Form(self.model, self.request, self.without)
 
     @property
     def hand_in(self) -> str:
@@ -61,6 +69,7 @@ class AgentSpec:
                 **({} if self.stall_s is None else {"stall_s": self.stall_s}),
                 "hand_in_tokens": self.hand_in_tokens,
                 "request": self.request,
+                **({"without": list(self.without)} if self.without else {}),
             },
             limits=self.limits.model_dump(exclude_none=True),
             allowed=list(self.allowed),
@@ -87,6 +96,7 @@ class AgentSpec:
             stall_s=started.settings.get("stall_s"),
             hand_in_tokens=started.settings.get("hand_in_tokens", 4096),
             request=started.settings["request"],
+            without=tuple(started.settings.get("without", ())),
         )
 
 

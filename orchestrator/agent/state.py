@@ -8,15 +8,17 @@ from dataclasses import dataclass, field, replace
 from orchestrator.agent.budget import NOTHING, Amount
 from orchestrator.agent.cache_watch import CacheWatch
 from orchestrator.agent.counting import is_too_few
+from orchestrator.agent.form import Form
 from orchestrator.agent.incoming import ResultSizes
 from orchestrator.agent.stops import Say, Streaks, Verdict
 from orchestrator.clock import Clock
 from orchestrator.context.marks import End
 from orchestrator.context.transcript import Transcript
 from orchestrator.errors import LimitReached
-from orchestrator.events import ResultReplaced, ThinkingDropped
+from orchestrator.events import ModelReplaced, ResultReplaced, ThinkingDropped
 from orchestrator.messages import Block, encode, text_block, text_of, tool_result
 from orchestrator.models.base import Usage
+from orchestrator.models.choose import max_output_tokens
 from orchestrator.tools.calls import Answered, Barred, CallResult, OnRecord, Prior
 
 __all__ = ["AgentState"]
@@ -38,6 +40,7 @@ class AgentState:
         transcript: what was said.
         count: estimates the tokens of a text.
         clock: the time.
+        form: of its requests, as they are now.
         max_output_tokens: bound of the next reply.
         turns: model calls made.
         carried_s: seconds at work in earlier processes.
@@ -60,11 +63,16 @@ class AgentState:
         result_sizes: what each of those may bring; None: as the task says.
         wrap_up: the limit, and its size, for which it was told to wrap up.
         asked_at: turns made when it was asked a further question.
+        window: most that a request and its answer may be together, in tokens, as the
+            endpoint has shown; None: it has not.
+        taken_tokens: size of the conversation at its newest kept answer.
+        refused: model that is not asked any more → category of its refusal.
     """
 
     transcript: Transcript
     count: Callable[[str], int]
     clock: Clock
+    form: Form
     max_output_tokens: int
     turns: int = 0
     carried_s: float = 0.0
@@ -89,6 +97,9 @@ class AgentState:
     result_sizes: ResultSizes | None = None
     wrap_up: tuple[str, float] | None = None
     asked_at: int = 0
+    window: int | None = None
+    taken_tokens: int = 0
+    refused: dict[str, str] = field(default_factory=dict)
     began: float = 0.0
 
     def __post_init__(self) -> None:
@@ -106,6 +117,19 @@ class AgentState:
     def seconds(self) -> float:
         """Return seconds at work; time between two processes does not count."""
         return self.carried_s + self.clock.monotonic() - self.began
+
+    @property
+    def last_words(self) -> str:
+        """Return the text of the newest message, if it is the model's."""
+        newest = self.transcript.messages[-1]
+        return text_of(newest["content"]) if newest["role"] == "assistant" else ""
+
+    def last_hand_in(self, tool: str) -> str:
+        """Return the input of the newest hand-in as text: useful, though not valid."""
+        for call in reversed(self.transcript.open_calls):
+            if call["name"] == tool:
+                return encode(call["input"]).decode()
+        return ""
 
     @property
     def is_handed_in(self) -> bool:
@@ -188,10 +212,32 @@ class AgentState:
         self.transcript.append("assistant", content, tokens=said)
         if is_told:
             self.transcript.reported(told + said)
+        self.taken_tokens = self.transcript.tokens
 
     def raise_output(self, ceiling: int) -> None:
         """Double the bound of the next reply, up to `ceiling` tokens."""
         self.max_output_tokens = min(self.max_output_tokens * 2, ceiling)
+
+    def replace_model(self, replaced: ModelReplaced) -> None:
+        """Let another model go on: the refusal of the one before is no turn."""
+        self.refused[replaced.model] = replaced.reason
+        self.form = Form(replaced.instead, replaced.request, tuple(replaced.without))
+        most = max_output_tokens(replaced.instead)
+        self.max_output_tokens = min(self.max_output_tokens, most)
+        self.transcript.drop_thinking()
+        self.turns = replaced.turn - 1
+        self.ending, self.last_answered, self.window = None, False, None
+        self.previous_end, self.previous_message = None, ""
+
+    def replace_result(self, replaced: ResultReplaced) -> None:
+        """Answer a call of the conversation by something else."""
+        before = self.transcript.answer_anew(
+            tool_result(replaced.call, replaced.content, is_error=replaced.is_error)
+        )
+        if before is not None and before["content"] != replaced.content:
+            less = self.count(text_of([before])) - self.count(replaced.content)
+            self.transcript.shortened(less)
+            self._compose("results", -less)
 
     def reopen(self) -> None:
         """Forget how the agent ended: it is given more to do."""

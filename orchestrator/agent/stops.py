@@ -8,22 +8,27 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from orchestrator.messages import Block, encode, text_of, tool_calls
-from orchestrator.models.base import Reply
+from orchestrator.models.base import EXCEEDED, Reply
 
 __all__ = [
+    "WINDOW",
     "Say",
     "Streaks",
     "Verdict",
     "judge",
+    "refusal",
+    "refused_by",
     "step_key",
     "usable",
 ]
 
+WINDOW = "window"
+"""The limit of who has no room left in its context."""
 MAX_EMPTY = 2
 MAX_UNFINISHED = 2
 MAX_CUT_CALLS = 3
@@ -34,6 +39,7 @@ MAX_REPEATS = 5
 MAX_CYCLE = 3
 """Steps of a cycle whose repeats are seen: A A A, A B A B A B, A B C A B C A B C."""
 MAX_NAME_CHARS = 64
+MAX_CATEGORY_CHARS = 80
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 # What they answer depends on when they are asked: asking again is no repeat.
 _WAITING = frozenset({"wait_for"})
@@ -79,6 +85,8 @@ class Verdict:
     end: Literal["", "unvalidated", "failed", "limit"] = ""
     reason: str = ""
     count: int = 0
+    refused: str = ""
+    """Category of a refusal; another model may go on."""
 
 
 def usable(reply: Reply, used_ids: Collection[str]) -> Reply:
@@ -150,15 +158,31 @@ def _times(steps: Sequence[bytes], period: int) -> int:
     return times
 
 
+def refusal(reply: Reply) -> str:
+    """Return the category of a refusal, in the service's words, or ""."""
+    if reply.stop_reason != "refusal":
+        return ""
+    category = " ".join(str((reply.stop_details or {}).get("category") or "").split())
+    return category[:MAX_CATEGORY_CHARS] or "no category"
+
+
+def refused_by(categories: Mapping[str, str]) -> str:
+    """Return who refused, in words: model → category, in order."""
+    if len(categories) == 1:
+        return f"refused: {next(iter(categories.values()))}"
+    told = (f"{category} (`{model}`)" for model, category in categories.items())
+    return f"refused: {', then '.join(told)}"
+
+
 def judge(reply: Reply, was: Streaks) -> tuple[Verdict, Streaks]:
     """Return what to do with a usable reply, and the streaks after it."""
-    if reply.stop_reason == "refusal":
-        category = str((reply.stop_details or {}).get("category") or "no category")
-        return Verdict(keep=False, end="failed", reason=f"refused: {category}"), was
+    if category := refusal(reply):
+        reason = f"refused: {category}"
+        return Verdict(keep=False, end="failed", reason=reason, refused=category), was
     if tool_calls(reply.content):
         return _with_calls(reply, was)
     text = text_of(reply.content).strip()
-    if reply.stop_reason in ("max_tokens", "model_context_window_exceeded"):
+    if reply.stop_reason in ("max_tokens", EXCEEDED):
         return _cut_text(reply.stop_reason, text, was)
     if text in _PLACEHOLDERS:
         return _empty(was)
@@ -176,7 +200,9 @@ def _with_calls(reply: Reply, was: Streaks) -> tuple[Verdict, Streaks]:
         verdict = Verdict(keep=False, end="limit", reason="repeats", count=repeats)
         return verdict, now
     say: Say = "repeat_warning" if repeats >= WARN_REPEATS else ""
-    return Verdict(run=True, say=say, more_output=bool(reply.cut_calls)), now
+    # Where the window is full, more output is no help.
+    more = bool(reply.cut_calls) and reply.stop_reason != EXCEEDED
+    return Verdict(run=True, say=say, more_output=more), now
 
 
 def _steps_with(content: Sequence[Block], was: tuple[bytes, ...]) -> tuple[bytes, ...]:
@@ -190,8 +216,8 @@ def _steps_with(content: Sequence[Block], was: tuple[bytes, ...]) -> tuple[bytes
 
 
 def _cut_text(stop: str, text: str, was: Streaks) -> tuple[Verdict, Streaks]:
-    if stop == "model_context_window_exceeded":
-        return Verdict(keep=False, end="limit", reason="window"), was
+    if stop == EXCEEDED:
+        return Verdict(keep=False, end="limit", reason=WINDOW), was
     now = replace(was, cut_texts=was.cut_texts + 1)
     if was.cut_texts == 0:
         return Verdict(keep=False, more_output=True), now

@@ -56,6 +56,7 @@ def check_task(
         "models": {
             "lead": prepared.models.lead,
             "subagents": prepared.models.subagents,
+            "fallback": prepared.models.fallback or None,
             "reason": prepared.models.reason,
         },
         "profiles": _profiles(prepared, models),
@@ -122,6 +123,8 @@ def check_lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield dump(_shown(report["task"])).rstrip("\n")
     yield ""
     yield report["models"]["reason"]
+    if report["models"]["fallback"]:
+        yield f"after a refusal: {report['models']['fallback']}"
     yield ""
     yield "profiles"
     yield from (f"  {line}" for line in profile_lines(report["profiles"]))

@@ -136,7 +136,8 @@ def _activity(agent: AgentView, view: RunView, now: datetime) -> str:
     if agent.state != "ended":
         asked = agent.answers.newest.question if agent.state == "waiting" else ""
         told = f", asked further {quoted(asked)}" if asked else ""
-        return safe(view.doing(agent, now) + told)
+        by = f" ({agent.model} in its model's place)" if agent.refused_by else ""
+        return safe(view.doing(agent, now) + by + told)
     return safe(agent.answers.newest.why or agent.reason)
 
 

@@ -159,6 +159,8 @@ def _notes(agent: AgentView, view: RunView, now: datetime | None) -> Iterator[st
         yield f"now: {doing}"
     if agent.reason and view.label(agent) not in ("complete", "done"):
         yield agent.reason
+    for model in agent.refused_by:
+        yield f"{model} refused; {agent.model} went on in its place"
     if agent.unsupported:
         what = count_phrase(agent.unsupported, "finding")
         claims = agent.unsupported_claims

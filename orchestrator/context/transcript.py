@@ -112,6 +112,29 @@ class Transcript:
         self.rewritten += bool(dropped)
         return dropped
 
+    def shortened(self, tokens: int) -> None:
+        """Take note that so much, as estimated, is not in it any more."""
+        added = max(self.added_tokens - tokens, 0)
+        self.known_tokens -= tokens - (self.added_tokens - added)
+        self.added_tokens = added
+
+    def answer_anew(self, result: Block) -> Block | None:
+        """Put a result in the place of the one that its call has; return that.
+
+        None: no result of that call is here. The size stays as it was.
+        """
+        call = result["tool_use_id"]
+        for place, message in enumerate(self.messages):
+            for at, block in enumerate(message["content"]):
+                if block.get("tool_use_id") == call:
+                    content = list(message["content"])
+                    content[at] = result
+                    self.messages[place] = {**message, "content": content}
+                    self.pieces[place] = encode(self.messages[place])
+                    self.rewritten += result != block
+                    return dict(block)
+        return None
+
     @property
     def open_calls(self) -> list[Block]:
         """Return the calls of a last assistant message: they wait for results."""

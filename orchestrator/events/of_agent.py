@@ -14,8 +14,10 @@ __all__ = [
     "AgentStarted",
     "CacheMissed",
     "FileSeen",
+    "ModelAdapted",
     "ModelAnswered",
     "ModelFailed",
+    "ModelReplaced",
     "ModelRequested",
     "ModelRetried",
     "NotesUpdated",
@@ -43,7 +45,8 @@ class AgentStarted(Payload):
     first: list[Block]
     """Blocks of the first user message."""
     settings: dict[str, Any]
-    """`max_output_tokens`, `call_s`, `silence_s`, and further fields as `request`."""
+    """`max_output_tokens`, `call_s`, `silence_s`, further fields as `request`, features
+    that are left out as `without`."""
     limits: dict[str, Any]
     allowed: list[str]
     """Tools it may call; the definitions in `tools` may hold more."""
@@ -157,6 +160,39 @@ class ModelFailed(Payload):
 
 
 @dataclass(frozen=True, slots=True)
+class ModelAdapted(Payload):
+    """An edit: requests to a model do without some features from now on."""
+
+    KIND: ClassVar[str] = "model.adapted"
+    model: str
+    without: list[str]
+    """What is left out that was not before: `cache_control`, `thinking`, …"""
+    message: str = ""
+    """The endpoint's words; "": others of the run had found it out."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReplaced(Payload):
+    """An edit: another model goes on with the conversation, for good.
+
+    The answer before it, a refusal, is no turn. Thinking of the model before is not
+    sent any more: it is bound to that model.
+    """
+
+    KIND: ClassVar[str] = "model.replaced"
+    turn: int
+    model: str
+    """Who refused."""
+    instead: str
+    reason: str
+    """Category of the refusal, in the service's words."""
+    request: dict[str, Any] = field(default_factory=dict)
+    """Further fields of every request from now on."""
+    without: list[str] = field(default_factory=list)
+    """Features that are left out."""
+
+
+@dataclass(frozen=True, slots=True)
 class FileSeen:
     """A file whose text an agent saw, and the version it saw."""
 
@@ -241,7 +277,10 @@ class ThinkingDropped(Payload):
 
 @dataclass(frozen=True, slots=True)
 class ResultReplaced(Payload):
-    """An edit: what answers a call from now on, in place of a result that is lost."""
+    """An edit: what answers a call from now on.
+
+    In place of a result that is lost, or for which there is no room.
+    """
 
     KIND: ClassVar[str] = "result.replaced"
     call: str

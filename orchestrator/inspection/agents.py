@@ -26,6 +26,9 @@ class AgentView:
     role: str = ""
     profile: str = ""
     model: str = ""
+    """That it asks now."""
+    refused_by: list[str] = field(default_factory=list)
+    """Models that it asked before."""
     parent: str = ""
     call: str = ""
     """The call of its parent that sent it."""
@@ -194,6 +197,7 @@ class AgentView:
             "role": self.role,
             "profile": self.profile,
             "model": self.model,
+            "refused_by": self.refused_by,
             "parent": self.parent,
             "state": self.state,
             "doing": self.activity.phrase(now),
@@ -238,6 +242,10 @@ class AgentView:
         self.parent = str(data.get("parent", "")) or self.parent
         self.started_at = self.started_at or at
         self._open()
+
+    def _on_replaced(self, data: dict[str, Any], _at: datetime | None) -> None:
+        self.refused_by.append(str(data.get("model", "")))
+        self.model = str(data.get("instead", "")) or self.model
 
     def _on_ended(self, data: dict[str, Any], at: datetime | None) -> None:
         self._close(at)
@@ -296,6 +304,7 @@ class AgentView:
         "model.answered": _on_answered,
         "model.retried": _on_retried,
         "model.failed": _on_failed,
+        "model.replaced": _on_replaced,
         "cache.missed": _on_cache_missed,
         "tool.ended": _on_tool_ended,
     }

@@ -142,6 +142,15 @@ def _model_failed(data: Data) -> str:
     )
 
 
+def _adapted(data: Data) -> str:
+    found = data.get("without")
+    lacking = found if isinstance(found, list) else []
+    named = ", ".join(one_line(each) for each in lacking)
+    told = one_line(data.get("message"))
+    why = f": {told}" if told else ", as others have found out"
+    return f"asks {one_line(data.get('model'))} without {named} from now on{why}"
+
+
 def _tool_started(data: Data) -> str:
     given = data.get("input")
     return call_phrase(
@@ -277,6 +286,11 @@ _SENTENCES: dict[str, Callable[[Data], str]] = {
     "model.answered": _answered,
     "model.retried": _retried,
     "model.failed": _model_failed,
+    "model.adapted": _adapted,
+    "model.replaced": lambda data: (
+        f"{one_line(data.get('model'))} refused ({one_line(data.get('reason'))}); "
+        f"{one_line(data.get('instead'))} goes on in its place"
+    ),
     "cache.missed": _cache_missed,
     "tool.started": _tool_started,
     "tool.ended": _tool_ended,
@@ -284,7 +298,7 @@ _SENTENCES: dict[str, Callable[[Data], str]] = {
         f"thinking is left out from here on back: {one_line(data.get('why'))}"
     ),
     "result.replaced": lambda data: (
-        "a result is lost, and this is sent in its place: "
+        "a result is not sent any more, and this is in its place: "
         f"{one_line(data.get('content'))}"
     ),
     "text.added": _added,

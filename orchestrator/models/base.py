@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from orchestrator.messages import Block, Message
 
 __all__ = [
+    "EXCEEDED",
     "CacheMiss",
     "Model",
     "ModelRequest",
@@ -21,6 +22,10 @@ __all__ = [
     "unheard",
     "unwatched",
 ]
+
+
+EXCEEDED: Final = "model_context_window_exceeded"
+"""Stop reason: the window is full; the reply is cut."""
 
 
 def unwatched() -> None:

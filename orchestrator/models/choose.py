@@ -11,7 +11,7 @@ from orchestrator.models.base import Model
 from orchestrator.models.governor import MOST_AT_ONCE, Governor
 from orchestrator.settings import OFFLINE, bare_model
 
-__all__ = ["max_output_tokens", "open_model", "window_tokens"]
+__all__ = ["known_window", "max_output_tokens", "open_model", "window_tokens"]
 
 # Anthropic's model pages, November 2026: prompt and longest output, in tokens.
 _SIZES: Final = (
@@ -50,9 +50,27 @@ def open_model(name: str, *, clock: Clock, most_at_once: int = MOST_AT_ONCE) -> 
     return Governor(endpoint, clock, most_at_once=most_at_once)
 
 
-def window_tokens(name: str) -> int:
-    """Return the context window of a model, in tokens; small for unknown ones."""
-    return _size(name)[0]
+def window_tokens(name: str, told: int | None = None) -> int:
+    """Return the context window of a model, in tokens; small for unknown ones.
+
+    Args:
+        name: of the model.
+        told: as for `known_window`.
+    """
+    return known_window(name, told) or _UNKNOWN_SIZE[0]
+
+
+def known_window(name: str, told: int | None = None) -> int | None:
+    """Return the context window of a model, in tokens, or None if it is unknown.
+
+    Args:
+        name: of the model.
+        told: the user's word for it; of a model that is known, only a smaller one
+            counts.
+    """
+    size = _size(name)
+    known = None if size is _UNKNOWN_SIZE else size[0]
+    return min((each for each in (known, told) if each), default=None)
 
 
 def max_output_tokens(name: str) -> int:

@@ -6,19 +6,17 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from orchestrator.errors import SpecError
+from orchestrator.settings import FEATURES
 
-__all__ = ["FEATURES", "Lacks", "as_features", "refused_feature", "stop_reason_of"]
+__all__ = ["Lacks", "refused_feature", "stop_reason_of"]
 
-# Optional fields of a request → the words that stand for them in a refusal.
+# Features → the words that stand for them in a refusal.
 _WORDS: Final = {
     "cache_control": r"cache_control|prompt caching",
     "thinking": r"thinking",
     "output_config": r"output_config|effort",
     "diagnostics": r"diagnostics",
 }
-FEATURES: Final = tuple(_WORDS)
-"""Optional fields of a request; an endpoint may refuse any of them."""
 
 # How refusals of a field are worded: Anthropic and pydantic (vLLM, LiteLLM), Go
 # (Ollama), serde (mistral.rs), JSON Schema, Google, Bedrock, OpenAI and its likes.
@@ -78,26 +76,6 @@ def refused_feature(message: str, sent: Collection[str]) -> str:
 def stop_reason_of(told: str) -> str:
     """Return the service's own word for why a reply stopped; unknown ones stay."""
     return _STOP_REASONS.get(told, told)
-
-
-def as_features(text: str, *, where: str) -> tuple[str, ...]:
-    """Return the features that a list in a setting names, sorted.
-
-    Args:
-        text: names, with blanks or commas between.
-        where: the setting, for the message.
-
-    Raises:
-        SpecError: a name is unknown.
-    """
-    names = set(text.replace(",", " ").split())
-    unknown = sorted(names - set(FEATURES))
-    if unknown:
-        allowed = ", ".join(f"`{each}`" for each in FEATURES)
-        raise SpecError(
-            f"`{unknown[0]}` is unknown; allowed are {allowed}", field=where
-        )
-    return tuple(sorted(names))
 
 
 class Lacks:

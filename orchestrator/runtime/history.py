@@ -20,6 +20,7 @@ from orchestrator.events import (
     ControlReceived,
     Event,
     LimitReachedEvent,
+    ModelAdapted,
     ModelAnswered,
     NotesUpdated,
     ReportSubmitted,
@@ -49,7 +50,7 @@ _KEPT = frozenset(
     for kind in (
         RunStarted, RunResumed, RunReopened, RunEnded, SubagentAccepted, SubagentAsked,
         SubagentEnded, BriefRefused, BriefReused, NotesUpdated, ReportSubmitted,
-        LimitReachedEvent, ControlReceived,
+        LimitReachedEvent, ControlReceived, ModelAdapted,
     )
 )  # fmt: skip
 """Kinds that are read again whoever they are about."""

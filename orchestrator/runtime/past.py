@@ -9,6 +9,7 @@ from datetime import datetime
 
 from orchestrator.events import (
     Event,
+    ModelAdapted,
     RunEnded,
     RunReopened,
     RunResumed,
@@ -52,6 +53,15 @@ class Past:
     def facts(self) -> str:
         """Return what its agents were told of the workspace, or ""."""
         return self.started.facts if self.started else ""
+
+    @property
+    def adapted(self) -> list[ModelAdapted]:
+        """Return what its agents found the endpoint to lack."""
+        return [
+            parse(event, ModelAdapted)
+            for event in self.events
+            if event.kind == ModelAdapted.KIND
+        ]
 
     @property
     def was_answered(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from orchestrator.errors import SpecError
@@ -12,6 +12,7 @@ from orchestrator.settings import (
     OFFLINE,
     ModelsChosen,
     Settings,
+    bare_model,
     choose_models,
     has_credentials,
 )
@@ -80,6 +81,7 @@ def prepare(
     book.check()
     can_call = not needs_credentials or has_credentials(env)
     models = choose_models(task, settings, can_call)
+    models = replace(models, fallback=fallback_of(task, models))
     usd, notices = usd_limit(task, models, profiles, price_of)
     return Prepared(
         task=task,
@@ -98,6 +100,25 @@ def prepare(
             *notices,
         ),
     )
+
+
+def fallback_of(task: Task, models: ModelsChosen) -> str:
+    """Return the bare id of the model that goes on after a refusal, or "".
+
+    Raises:
+        SpecError: what the task names is no model, or none that can go on with what
+            another one began.
+    """
+    if task.fallback_model is None:
+        return ""
+    fallback = bare_model(task.fallback_model, field="fallback_model")
+    if fallback == OFFLINE and not models.is_offline:
+        raise SpecError(
+            f"`{OFFLINE}` cannot go on with the conversation of a language model; "
+            "name another one or leave it out",
+            field="fallback_model",
+        )
+    return fallback
 
 
 def _ignored(
@@ -128,6 +149,8 @@ def usd_limit(
     """
     used = {models.of_profile(profiles.lead.model, lead=True)}
     used |= {models.of_profile(each.model) for each in profiles.subagents.values()}
+    if models.fallback and used != {OFFLINE}:
+        used.add(models.fallback)
     unknown = sorted(model for model in used if price_of(model) is None)
     if not unknown:
         return task.limits.usd, []

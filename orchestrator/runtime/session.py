@@ -19,6 +19,8 @@ from orchestrator.context.clipping import clip_text
 from orchestrator.context.tokens import estimate
 from orchestrator.events import Event, RunStarted
 from orchestrator.messages import clean_text
+from orchestrator.models.choose import known_window
+from orchestrator.models.features import Lacks
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.past import Past
 from orchestrator.runtime.prepare import Prepared
@@ -118,10 +120,13 @@ def open_session(
     """
     progress, sightings = Progress(folder, host.clock), Sightings()
     budget = Budget(prepared.usd, prepared.task.limits.tokens)
+    lacks = Lacks(host.settings.endpoint_lacks)
     if past is not None:
         sightings = past.history.sightings.copy()
         budget.book(past.history.spent.total)
         progress.restore(past.events, past.history)
+        for adapted in past.adapted:
+            lacks.learn(adapted.model, adapted.without)
         for agent, seq in past.history.newest.items():
             log.link(agent, seq)
     log.subscribe(sightings.apply)
@@ -144,6 +149,9 @@ def open_session(
         base_tools=(ReadFile(), ListDir(), Grep(), Glob(), ReadRef(), *host.tools),
         read_tokens=task.context_policy.read_tokens,
         clip_tokens=task.context_policy.clip_tokens,
+        lacks=lacks,
+        fallback=prepared.models.fallback,
+        window_of=partial(known_window, told=task.context_policy.window_tokens),
         outage_s=task.limits.outage_s,
         parking=Parking(was_answered=past is not None and past.was_answered),
     )
@@ -189,7 +197,11 @@ def started(session: Session, salt: bytes) -> RunStarted:
         objective=task.objective,
         versions=versions(),
         salt=salt.hex(),
-        models={"lead": models.lead, "subagents": models.subagents},
+        models={
+            "lead": models.lead,
+            "subagents": models.subagents,
+            **({"fallback": models.fallback} if models.fallback else {}),
+        },
         limits={**task.limits.model_dump(), "usd": prepared.usd},
         model_reason=models.reason,
         facts=session.facts,

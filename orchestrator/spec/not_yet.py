@@ -8,10 +8,10 @@ from orchestrator.spec.task import ContextPolicy, Task
 
 __all__ = ["READY_POLICY", "not_yet"]
 
-READY_POLICY = ("clip_tokens", "read_tokens")
+READY_POLICY = ("clip_tokens", "read_tokens", "window_tokens")
 """What of `context_policy` can be set."""
 
-WHOLE_FIELDS = ("fallback_model", "allow", "tools", "mcp_servers", "skills")
+WHOLE_FIELDS = ("allow", "tools", "mcp_servers", "skills")
 
 
 def not_yet(task: Task) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -84,6 +84,7 @@ class ContextPolicy(_Part):
     preset: Literal["long", "short", "dialogue"] = "long"
     policy: Literal["ladder", "window", "budget"] = "ladder"
     window_tokens: Annotated[int, Field(ge=4000), NotBool] | None = None
+    """Window of the model, prompt and answer together; None: as far as it is known."""
     soft: Amount = Field(default=0.60, gt=0, lt=1)
     hard: Amount = Field(default=0.75, gt=0, lt=1)
     clip_tokens: Count = Field(default=4000, ge=200)
@@ -130,7 +131,7 @@ class Task(_Part):
     model: ModelChoice = ModelChoice()
     effort: EffortChoice = EffortChoice()
     fallback_model: str | None = None
-    """Tried once after a refusal."""
+    """Goes on, for good, with the conversation of an agent whose model refused."""
     agents: tuple[str, ...] = ("explorer",)
     """Profiles that the lead may use."""
     allow: tuple[Permission | dict[Permission, Literal["ask"]], ...] = ()

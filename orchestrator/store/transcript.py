@@ -7,10 +7,11 @@ The rule, the same for the runtime and for readers:
 - The `tool.ended` of its calls, in the order of the calls, and after them the texts of
   `text.added` form one user message.
 - The texts of `run.reopened` and `subagent.asked` are such texts too.
-- `thinking.dropped` takes the thinking out of all messages up to there.
+- `thinking.dropped` takes the thinking out of all messages up to there; so does
+  `model.replaced`.
 - Calls whose reply is lost stand where it stood, as far as `tool.started` tells them.
 - A result that is lost is told as that, once a later reply is there.
-- `result.replaced` says what answers such a call from there on instead, in its place.
+- `result.replaced` says what answers a call from there on instead, in its place.
 - Texts where no result is due extend the user message that has not been answered yet,
   or form one of their own.
 """
@@ -100,7 +101,7 @@ class _Conversation:
             self._hand_ins.discard(call)
 
     def replace(self, call: str, block: Block) -> None:
-        """Let `block` answer a call whose result is lost, wherever that stands."""
+        """Let `block` answer a call from now on, wherever that stands."""
         if any(each["id"] == call for each in self._calls):
             self._results[call] = block
         self.messages = [
@@ -173,7 +174,7 @@ def _take(conversation: _Conversation, event: Event) -> None:
             conversation.result(call, block, ends=bool(data.get("ends")))
         else:
             conversation.replace(call, block)
-    elif event.kind == "thinking.dropped":
+    elif event.kind in ("thinking.dropped", "model.replaced"):
         conversation.drop_thinking()
     elif event.kind in _TELLING and data.get("text"):
         conversation.text(data["text"])

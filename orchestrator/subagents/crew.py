@@ -15,6 +15,7 @@ from orchestrator.agent.reserving import hand_in_tokens
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.brief import Brief
 from orchestrator.messages import text_block
+from orchestrator.models.choose import window_tokens
 from orchestrator.models.fields import request_fields
 from orchestrator.security.workspace import Workspace
 from orchestrator.settings import ModelsChosen
@@ -134,6 +135,10 @@ class Crew:
             hand_in_tokens=hand_in_tokens(brief.deliverable.max_tokens),
             request=request_fields(model, profile.effort or self.task.effort.subagents),
         )
+
+    def window_tokens(self, model: str) -> int:
+        """Return the context window of a model, in tokens."""
+        return window_tokens(model, self.task.context_policy.window_tokens)
 
     def tool_problems(self, brief: Brief, *, levels: int) -> list[str]:
         """Return what is wrong with the tools that `brief` names, for its parent.

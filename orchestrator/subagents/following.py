@@ -12,7 +12,6 @@ from orchestrator.errors import ToolError
 from orchestrator.events import SubagentAsked
 from orchestrator.findings import Findings
 from orchestrator.messages import clean_text, one_line
-from orchestrator.models.choose import window_tokens
 from orchestrator.store.reading import read_events_of
 from orchestrator.subagents.acceptance import Acceptance
 from orchestrator.subagents.crew import FOLLOW_UP_TURNS, Crew
@@ -120,7 +119,7 @@ class Following:
         rebuilt = past_of(self.crew, place.id).rebuilt
         if rebuilt is None:
             return False
-        window = window_tokens(rebuilt.spec.model)
+        window = self.crew.window_tokens(rebuilt.state.form.model)
         room = min(ROOM_TOKENS, int(window * ROOM_SHARE))
         used = rebuilt.state.transcript.tokens + self.crew.services.count(question)
         return used + room + rebuilt.spec.max_output_tokens <= window

@@ -9,7 +9,6 @@ import anyio.to_thread
 
 from orchestrator.agent.loop import Agent
 from orchestrator.agent.state import AgentState
-from orchestrator.models.choose import window_tokens
 from orchestrator.security.workspace import Workspace
 from orchestrator.subagents.crew import Crew
 from orchestrator.subagents.delivery import Delivery, delivery
@@ -65,14 +64,15 @@ class Mail:
         self._roster = roster
         self._parent = parent
         self._state: AgentState | None = None
-        self._window = window_tokens(crew.models.lead)
+        self._window = crew.window_tokens(crew.models.lead)
         self._payable: Callable[[int], int] = lambda tokens: tokens
         self._taken: set[str] = set()
 
     def attach(self, agent: Agent) -> None:
         """Say in whose conversation all is delivered."""
         state, caller = agent.state, agent.caller
-        self._state, self._window = state, window_tokens(agent.spec.model)
+        self._state = state
+        self._window = self._crew.window_tokens(state.form.model)
         self._payable = lambda tokens: caller.payable(state, tokens)
 
     def due(self, places: Sequence[Place]) -> list[Due]:

@@ -206,9 +206,9 @@ async def test_a_small_model_is_not_asked_for_more_than_it_can_say(
     bench.tools = [Write()]
     cut = reply(use("t1", "write_it", path="b"), is_cut=True)
 
-    await bench.run([cut, DONE], model="somebodys-own", max_output_tokens=8000)
+    await bench.run([cut, DONE], model="claude-haiku-4-5", max_output_tokens=40_000)
 
-    assert [each.max_output_tokens for each in bench.requests] == [8000, 8192]
+    assert [each.max_output_tokens for each in bench.requests] == [40_000, 64_000]
 
 
 async def test_the_same_call_cut_again_and_again_ends_with_a_clear_status(

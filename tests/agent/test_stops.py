@@ -162,13 +162,18 @@ READ = use()
         pytest.param(
             reply(text("no"), stop="refusal", stop_details={"category": "cyber"}),
             FRESH,
-            Verdict(keep=False, end="failed", reason="refused: cyber"),
+            Verdict(keep=False, end="failed", reason="refused: cyber", refused="cyber"),
             id="a refusal says its category",
         ),
         pytest.param(
             reply(READ, stop="refusal"),
             FRESH,
-            Verdict(keep=False, end="failed", reason="refused: no category"),
+            Verdict(
+                keep=False,
+                end="failed",
+                reason="refused: no category",
+                refused="no category",
+            ),
             id="calls of a refusal are not run",
         ),
     ],

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.errors import SpecError
-from orchestrator.models.features import (
-    FEATURES,
-    Lacks,
-    as_features,
-    refused_feature,
-    stop_reason_of,
-)
+from orchestrator.models.features import Lacks, refused_feature, stop_reason_of
+from orchestrator.settings import FEATURES
 
 PYDANTIC = (
     "Error code: 422 - {'detail': [{'type': 'extra_forbidden', 'loc': ['body', "
@@ -184,14 +178,3 @@ def test_what_one_model_lacks_says_nothing_of_another() -> None:
 
     assert lacks.of("qwen3") == {"diagnostics", "thinking", "cache_control"}
     assert lacks.of("llama3") == {"diagnostics"}
-
-
-def test_a_list_of_features_is_checked() -> None:
-    assert as_features("thinking, cache_control", where="X") == (
-        "cache_control",
-        "thinking",
-    )
-    assert as_features(" ", where="X") == ()
-    with pytest.raises(SpecError, match="allowed are `cache_control`") as caught:
-        as_features("thinkin", where="X")
-    assert caught.value.field == "X"

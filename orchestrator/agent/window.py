@@ -1,0 +1,187 @@
+"""What fits into the context window: how much output, and what must go for a last call.
+
+Sizes are those of the transcript, as reported and estimated. Where an endpoint says
+how long a request was, or how long one may be, that is believed from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from orchestrator.agent.state import AgentState
+from orchestrator.agent.stops import WINDOW
+from orchestrator.errors import LimitReached
+from orchestrator.messages import Block, Message, text_of, tool_calls
+from orchestrator.models.base import EXCEEDED, Reply
+from orchestrator.models.choose import known_window, max_output_tokens
+from orchestrator.models.lengths import told_lengths
+
+__all__ = [
+    "Held",
+    "held_results",
+    "learn_from_refusal",
+    "learn_from_reply",
+    "output_ceiling",
+    "output_within",
+    "smallest",
+    "to_leave_out",
+    "window_full",
+]
+
+MAX_OUTPUT_TOKENS: Final = 64_000
+"""No reply is asked for that is longer, whatever the model can say."""
+LEAST_OUTPUT_TOKENS: Final = 1024
+"""Output that a request must have room for, if the agent may say so much."""
+LAST_OUTPUT_TOKENS: Final = 2048
+"""Room that is made for a last call's."""
+SOME_TOKENS: Final = 2048
+"""What an endpoint surely takes beyond the longest conversation that it took."""
+POINTER_TOKENS: Final = 40
+"""Of what stands in for a result that is left out; smaller ones stay."""
+
+
+def smallest(*windows: int | None) -> int | None:
+    """Return the smallest of the windows that are known, or None."""
+    return min((each for each in windows if each), default=None)
+
+
+def output_within(state: AgentState, window: int | None) -> int:
+    """Return how much output the next request may ask for, in tokens.
+
+    Args:
+        state: with everything that the request sends.
+        window: of the model, in tokens, as far as is known; None: there is no bound.
+
+    Raises:
+        LimitReached: there is no room for an answer.
+    """
+    most, window = state.max_output_tokens, smallest(window, state.window)
+    if window is None:
+        return most
+    room = window - state.transcript.tokens
+    if room < min(most, LEAST_OUTPUT_TOKENS):
+        raise window_full(state, window)
+    return min(most, room)
+
+
+def output_ceiling(model: str, wanted: int) -> int:
+    """Return how far the bound of a reply of `model` may be raised, in tokens.
+
+    Args:
+        model: bare id. One that nobody knows says so itself if it is too much.
+        wanted: the bound that its agent began with.
+    """
+    longest = max_output_tokens(model)
+    if known_window(model) is None:
+        longest = max(longest, MAX_OUTPUT_TOKENS)
+    return max(min(MAX_OUTPUT_TOKENS, longest), wanted)
+
+
+def window_full(state: AgentState, window: int | None) -> LimitReached:
+    """Return the limit that an agent has reached whose context is full."""
+    used = state.transcript.tokens
+    return LimitReached(WINDOW, used, smallest(window, state.window) or used)
+
+
+def learn_from_refusal(state: AgentState, kind: str, message: str) -> None:
+    """Take over what the refusal of a request says of sizes.
+
+    Args:
+        state: as it was when the request left.
+        kind: of the error.
+        message: the endpoint's words.
+    """
+    if kind not in ("too_long", "invalid"):
+        return
+    told = told_lengths(message)
+    if told.output:
+        state.max_output_tokens = min(state.max_output_tokens, told.output)
+    if told.input:
+        state.transcript.reported(told.input)
+    if told.window:
+        state.window = smallest(state.window, told.window)
+    elif kind == "too_long" and not told.output:
+        taken = state.taken_tokens
+        at_most = taken + SOME_TOKENS if taken else state.transcript.tokens
+        state.window = smallest(state.window, at_most)
+
+
+def learn_from_reply(state: AgentState, reply: Reply) -> None:
+    """Take over what a reply that filled the window says of its size."""
+    if reply.stop_reason == EXCEEDED and reply.usage.known:
+        full = reply.usage.context_tokens + reply.usage.output_tokens
+        state.window = smallest(state.window, full)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A result in a conversation.
+
+    Attributes:
+        call: id of what it answers.
+        name: of the tool.
+        content: of the block.
+        tokens: estimated.
+        is_newest: no reply has come after it.
+    """
+
+    call: str
+    name: str
+    content: str | list[Block]
+    tokens: int
+    is_newest: bool
+
+
+def held_results(
+    messages: Sequence[Message], count: Callable[[str], int]
+) -> Iterator[Held]:
+    """Yield the results in a conversation, newest first.
+
+    Args:
+        messages: oldest first.
+        count: estimates the tokens of a text.
+    """
+    names = {
+        str(call["id"]): str(call["name"])
+        for message in messages
+        if message["role"] == "assistant"
+        for call in tool_calls(message["content"])
+    }
+    for place in range(len(messages) - 1, -1, -1):
+        for block in reversed(messages[place]["content"]):
+            if block.get("type") == "tool_result":
+                call, content = str(block["tool_use_id"]), block["content"]
+                yield Held(
+                    call,
+                    names.get(call, ""),
+                    content,
+                    count(text_of(content)),
+                    place == len(messages) - 1,
+                )
+
+
+def to_leave_out(
+    held: Sequence[Held], excess: int, *, spared: Collection[str] = ()
+) -> list[Held]:
+    """Return the results to leave out so that a conversation is shorter by `excess`.
+
+    The newest go first: the model has not seen those of the last step, and what comes
+    before them stays as it was. Results of spared tools go only after all others. If
+    all of them are too few, that is what there is.
+
+    Args:
+        held: newest first.
+        excess: tokens that are too many.
+        spared: names of tools.
+    """
+    chosen: list[Held] = []
+    others = [each for each in held if each.name not in spared]
+    for each in (*others, *(each for each in held if each.name in spared)):
+        if excess <= 0:
+            break
+        if each.tokens > POINTER_TOKENS:
+            chosen.append(each)
+            excess -= each.tokens - POINTER_TOKENS
+    return chosen
