@@ -113,7 +113,8 @@ class Reading:
         )
         # What the service itself calls a passing thing is one, wherever it breaks off.
         if error.kind == "transient":
-            error.half = digest([head]) if is_message else self._accumulator.half
+            _, _, said = head.partition(_OF_MESSAGE)  # its id comes before
+            error.half = digest([said]) if is_message else self._accumulator.half
 
     def reply(self) -> Reply:
         """Return the whole reply.
