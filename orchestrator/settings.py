@@ -53,6 +53,9 @@ class Settings:
     endpoint_lacks: tuple[str, ...] = ()
     """`ORCHESTRATE_ENDPOINT_LACKS`: optional fields of a request to leave out."""
 
+    prices: Path | None = None
+    """`ORCHESTRATE_PRICES`: a YAML file with prices that win over the kept table."""
+
     @classmethod
     def load(cls, env: Mapping[str, str]) -> Settings:
         """Return the settings that `env` asks for; an empty value counts as unset.
@@ -67,11 +70,13 @@ class Settings:
 
         runs_dir = Path(setting("RUNS_DIR", str(default.runs_dir)))
         connections = setting("MAX_CONNECTIONS", str(default.max_connections))
+        prices = setting("PRICES", "")
         return cls(
             lead_model=setting("LEAD_MODEL", default.lead_model),
             subagent_model=setting("SUBAGENT_MODEL", default.subagent_model),
             runs_dir=runs_dir.expanduser(),
             max_connections=_whole("ORCHESTRATE_MAX_CONNECTIONS", connections),
+            prices=Path(prices).expanduser() if prices else None,
             endpoint_lacks=_features(
                 "ORCHESTRATE_ENDPOINT_LACKS", setting("ENDPOINT_LACKS", "")
             ),

@@ -27,8 +27,11 @@ def test_the_environment_overrides_settings() -> None:
             "ORCHESTRATE_LEAD_MODEL": "big",
             "ORCHESTRATE_SUBAGENT_MODEL": " ",
             "ORCHESTRATE_RUNS_DIR": "/data/runs",
+            "ORCHESTRATE_PRICES": "~/prices.yaml",
         }
     )
+    assert settings.prices == Path("~/prices.yaml").expanduser()
+    assert Settings.load({"ORCHESTRATE_PRICES": " "}).prices is None
     assert settings.lead_model == "big"
     assert settings.subagent_model == "claude-haiku-5-5"
     assert settings.runs_dir == Path("/data/runs")

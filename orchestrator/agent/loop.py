@@ -321,9 +321,9 @@ class Agent:
         if not state.last_told:
             await self._say_late()
             tokens = f"{self.caller.last_output(state):,}"
-            tool = self.spec.hand_in
-            text = self.words("last_call", limit=why, tokens=tokens, tool=tool)
-            self._say([text], "limit")
+            text = self.words("last_call", limit=why, tool=self.spec.hand_in)
+            size = self.words("last_call_size", tokens=tokens)
+            self._say([f"{text} {size}"], "limit")
             state.last_told = True
         await self.caller.make_room(state)
         return await self._hear_last()

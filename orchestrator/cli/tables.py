@@ -19,13 +19,13 @@ from orchestrator.cli.output import (
     terminal_width,
     width,
 )
+from orchestrator.cli.usage_text import usage_rows
 from orchestrator.events.phrases import count_phrase, duration, quoted, tokens
 from orchestrator.ids import LEAD
 from orchestrator.inspection.agents import AgentView
 from orchestrator.inspection.limits import LimitUse
 from orchestrator.inspection.reading import RunSummary
 from orchestrator.inspection.run import RunView, moment
-from orchestrator.inspection.tokens import Cost
 
 __all__ = ["agent_table", "limit_words", "next_step", "run_table", "summary_lines"]
 
@@ -93,6 +93,8 @@ def run_table(
             tokens(run.tokens),
             dollars(run.usd),
         )
+        if run.state == "parked":  # it says when it can go on
+            yield style(fill(safe(run.reason), indent="  "), "dim")
 
 
 def agent_table(view: RunView, *, now: datetime | None, style: Style) -> Iterator[str]:
@@ -180,6 +182,7 @@ def _undelivered(agent: AgentView, view: RunView) -> Iterator[str]:
     parent = view.agents.get(agent.parent)
     is_cut_off = view.is_resumable and view.state != "partial"
     why = "the run was cut off" if is_cut_off else "the run ended first"
+    why = "the run is parked" if view.state == "parked" else why
     if parent and parent.is_over:
         why = f"{agent.parent} ended first"
     what = "" if len(agent.answers.all) == 1 else f" ({', '.join(lost)})"
@@ -231,9 +234,7 @@ def summary_lines(
             f"subagents explored {tokens(explored)} tokens and handed back "
             f"{tokens(returned)}",
         )
-    cost = view.cost.to_dict()
-    whole = " (the price of some calls is unknown)" if view.cost.unpriced else ""
-    yield _row("usd", dollars(cost["usd"]) + whole + _cut_off(view.cost))
+    yield from (_row(label, text) for label, text in usage_rows(view))
     uses = "; ".join(limit_words(use) for use in view.limit_use(now))
     if uses:
         yield _row("limits", uses)
@@ -242,16 +243,6 @@ def summary_lines(
             f"{role} {name}" for role, name in view.models.items() if name
         )
         yield _row("models", safe(names))
-
-
-def _cut_off(cost: Cost) -> str:
-    """Return what calls that were cut off may have cost, in words."""
-    if not cost.cut:
-        return ""
-    calls = count_phrase(cost.cut, "call")
-    were = "was" if cost.cut == 1 else "were"
-    most = f"at most {dollars(cost.cut_usd)} more" if cost.cut_usd else "perhaps more"
-    return f", and {most} for {calls} that {were} cut off"
 
 
 def _row(label: str, text: str) -> str:

@@ -36,6 +36,9 @@ class RunStarted(Payload):
     """What agents are told of the workspace, so that later ones are told the same."""
     context: list[dict[str, str]] | None = None
     """The context files as agents are shown them: `path` and `text`. None: not kept."""
+    prices: dict[str, Any] = field(default_factory=dict)
+    """Model → its price: `source`, `date`, and `bands` of dollars per million tokens.
+    A model whose price is unknown is not in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,8 @@ class RunResumed(Payload):
     after: int
     """`seq` of the last event that was kept."""
     limits: dict[str, Any] = field(default_factory=dict)
+    prices: dict[str, Any] = field(default_factory=dict)
+    """As in `run.started`, from here on; what was booked before stays as it is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar
 
-from orchestrator.events import Event, WorkTime
+from orchestrator.events import Event, ModelFailed, WorkTime
 from orchestrator.events.activity import Activity
 from orchestrator.events.answers import Answers
 from orchestrator.events.phrases import number
@@ -258,6 +258,7 @@ class AgentView:
         self.turns = max(self.turns, int(number(data.get("turn"))))
         self.context_tokens = int(number(data.get("estimated_tokens")))
         most = self.context_tokens + int(number(data.get("max_output_tokens")))
+        most = int(number(data.get("reserved_tokens"))) or most
         self._set_aside = number(data.get("reserved_usd")), most
 
     def _on_answered(self, data: dict[str, Any], _at: datetime | None) -> None:
@@ -268,7 +269,14 @@ class AgentView:
             self.context_tokens = self.tokens.sent - before or self.context_tokens
             if usage.get("known") is False:
                 self.cost.add_cut(*self._set_aside)
-        self.cost.add_call(data.get("usd"))
+        self.cost.add_call(data.get("usd"), data.get("usd_parts"))
+        if isinstance(usage, dict) and data.get("counted_tokens") is not None:
+            told = Tokens()
+            told.add_usage(usage)
+            self.cost.add_doubted(
+                number(data.get("counted_usd")) - number(data.get("usd")),
+                int(number(data.get("counted_tokens"))) - told.limited,
+            )
 
     def _on_retried(self, data: dict[str, Any], _at: datetime | None) -> None:
         self.retries += 1
@@ -279,8 +287,10 @@ class AgentView:
         if data.get("begun"):
             self.cost.add_cut(*self._set_aside)
         if self._is_first:
-            why = f"{data.get('error', '')}: {data.get('message', '')}"
-            self.reason = why.strip(": ")
+            error = str(data.get("error", "")).replace(
+                ModelFailed.NOT_SENT, "held back"
+            )
+            self.reason = f"{error}: {data.get('message', '')}".strip(": ")
 
     def _on_cache_missed(self, data: dict[str, Any], _at: datetime | None) -> None:
         cause = str(data.get("cause", ""))

@@ -15,7 +15,8 @@ from orchestrator.events import KINDS, Event, WorkTime
 from orchestrator.events.arrivals import arrivals
 from orchestrator.events.phrases import number
 from orchestrator.inspection.agents import AgentView
-from orchestrator.inspection.limits import LimitUse
+from orchestrator.inspection.limits import LimitUse, limit_uses
+from orchestrator.inspection.prices import Prices
 from orchestrator.inspection.tokens import Cost, Tokens
 from orchestrator.inspection.tree import tree
 
@@ -48,6 +49,7 @@ class RunView:
     """Further ones, asked when it had finished; in order."""
     models: dict[str, str] = field(default_factory=dict)
     model_reason: str = ""
+    prices: Prices = field(default_factory=Prices)
     limits: dict[str, Any] = field(default_factory=dict)
     state: str = ""
     """As the log has it; whether it is `crashed` needs a look at the lock."""
@@ -198,17 +200,13 @@ class RunView:
         """Return the run's own limits with what counts as used of each."""
         cost = self.cost
         used = {
-            "usd": cost.usd + cost.cut_usd,
-            "tokens": self.tokens.limited + cost.cut_tokens,
+            "usd": cost.limit_usd,
+            "tokens": self.tokens.limited + cost.uncounted_tokens,
             "minutes": self.seconds(now) / 60,
             "turns": max((each.turns for each in self.agents.values()), default=0),
             "subagents": len(self.subagents),
         }
-        return [
-            LimitUse(name, amount, self.limits[name])
-            for name, amount in used.items()
-            if isinstance(self.limits.get(name), (int, float))
-        ]
+        return limit_uses(used, self.limits)
 
     def to_dict(self, now: datetime | None = None) -> dict[str, Any]:
         """Return everything, for machines; the shape only grows."""
@@ -229,6 +227,7 @@ class RunView:
             "seconds": round(self.seconds(now), 3),
             "resumes": self.resumes,
             "models": self.models,
+            "prices": self.prices.of,
             "tokens": self.tokens.to_dict(),
             **self.cost.to_dict(),
             "explored_tokens": sum(each.explored_tokens for each in subagents),
@@ -272,6 +271,7 @@ class RunView:
         self.task = str(data.get("task", ""))
         self.objective = str(data.get("objective", ""))
         self.model_reason = str(data.get("model_reason", ""))
+        self.prices.take(data)
         models, limits = data.get("models"), data.get("limits")
         self.models = models if isinstance(models, dict) else {}
         self.limits = limits if isinstance(limits, dict) else {}
@@ -280,6 +280,7 @@ class RunView:
 
     def _on_resumed(self, event: Event, _at: datetime | None) -> None:
         self.resumes += 1
+        self.prices.take(event.data)
         self._raise_limits(event)
         self.state, self.reason, self.exit_code = "running", "", None
         self.resume_at = ""

@@ -14,6 +14,7 @@ from orchestrator.errors import ModelError
 from orchestrator.models.base import Model
 from orchestrator.models.choose import open_model
 from orchestrator.models.governor import MOST_AT_ONCE, Governor, OnClosed
+from orchestrator.models.price_file import price_book
 from orchestrator.models.pricing import Price, price_of
 from orchestrator.settings import OFFLINE, Settings
 from orchestrator.tools.base import Tool
@@ -118,7 +119,11 @@ class Host:
         clock: Clock | None = None,
         tools: tuple[Tool[Any], ...] = (),
     ) -> Host:
-        """Return the host that this process's environment describes."""
+        """Return the host that this process's environment describes.
+
+        Raises:
+            SpecError: a setting, or the file of prices, cannot be meant.
+        """
         settings = Settings.load(os.environ)
         clock = clock or SystemClock()
         return cls(
@@ -127,6 +132,7 @@ class Host:
             env=os.environ,
             clock=clock,
             pool=ModelPool(model, clock, most_at_once=settings.max_connections),
+            price=price_book(settings.prices),
             tools=tools,
             brings_model=model is not None,
         )

@@ -22,7 +22,7 @@ from orchestrator.spec.profiles import Discovery, Selection, discover, select
 from orchestrator.spec.prompts import PromptBook
 from orchestrator.spec.task import Task
 
-__all__ = ["Prepared", "prepare", "usd_limit"]
+__all__ = ["Prepared", "models_used", "prepare", "usd_limit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +136,15 @@ def _ignored(
         yield f"`{path}` replaces no prompt; did you mean `{name}.md`?"
 
 
+def models_used(models: ModelsChosen, profiles: Selection) -> list[str]:
+    """Return the models that a run may ask, each once, sorted."""
+    used = {models.of_profile(profiles.lead.model, lead=True)}
+    used |= {models.of_profile(each.model) for each in profiles.subagents.values()}
+    if models.fallback and used != {OFFLINE}:
+        used.add(models.fallback)
+    return sorted(used)
+
+
 def usd_limit(
     task: Task,
     models: ModelsChosen,
@@ -147,18 +156,16 @@ def usd_limit(
     Raises:
         SpecError: the task sets `limits.usd` and a model's price is unknown.
     """
-    used = {models.of_profile(profiles.lead.model, lead=True)}
-    used |= {models.of_profile(each.model) for each in profiles.subagents.values()}
-    if models.fallback and used != {OFFLINE}:
-        used.add(models.fallback)
-    unknown = sorted(model for model in used if price_of(model) is None)
+    used = models_used(models, profiles)
+    unknown = [model for model in used if price_of(model) is None]
     if not unknown:
         return task.limits.usd, []
     names = ", ".join(f"`{model}`" for model in unknown)
     if "usd" in task.limits.model_fields_set:
         raise SpecError(
             f"the price of {names} is unknown, so that a limit in dollars cannot be "
-            "kept; leave it out and use `limits.tokens`",
+            "kept; leave it out and use `limits.tokens`, or name a file with its "
+            "price in `ORCHESTRATE_PRICES`",
             field="limits.usd",
         )
     return None, [

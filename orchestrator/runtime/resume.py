@@ -41,7 +41,13 @@ from orchestrator.runtime.reopening import (
 )
 from orchestrator.runtime.result import RunResult
 from orchestrator.runtime.run import Live, work
-from orchestrator.runtime.session import Session, open_session, started, versions
+from orchestrator.runtime.session import (
+    Session,
+    open_session,
+    prices,
+    started,
+    versions,
+)
 from orchestrator.runtime.snapshots import read_history
 from orchestrator.spec.context_files import ContextFile
 from orchestrator.spec.loader import load_task
@@ -367,5 +373,6 @@ def _announce(past: Past, session: Session, salt: bytes) -> list[Event]:
         if log.newest(LEAD) == 0:
             log.link(LEAD, first.seq)
     if past.history.last_seq:
-        log.append(RunResumed(versions(), past.history.last_seq, new_limits(past)))
+        after, limits = past.history.last_seq, new_limits(past)
+        log.append(RunResumed(versions(), after, limits, prices=prices(session)))
     return more

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import anyio
 
@@ -23,7 +24,7 @@ from orchestrator.models.choose import known_window
 from orchestrator.models.features import Lacks
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.past import Past
-from orchestrator.runtime.prepare import Prepared
+from orchestrator.runtime.prepare import Prepared, models_used
 from orchestrator.runtime.progress import Progress
 from orchestrator.runtime.snapshots import Snapshots
 from orchestrator.security.redaction import Redactor
@@ -39,7 +40,7 @@ from orchestrator.tools.files import ListDir, ReadFile
 from orchestrator.tools.refs import ReadRef
 from orchestrator.tools.search import Glob, Grep
 
-__all__ = ["Session", "open_session", "started", "versions"]
+__all__ = ["Session", "open_session", "prices", "started", "versions"]
 
 MAX_TOP_LEVEL = 60
 
@@ -206,7 +207,16 @@ def started(session: Session, salt: bytes) -> RunStarted:
         model_reason=models.reason,
         facts=session.facts,
         context=[asdict(each) for each in session.context_files],
+        prices=prices(session),
     )
+
+
+def prices(session: Session) -> dict[str, dict[str, Any]]:
+    """Return what the models of a run cost and who says so; unknown ones left out."""
+    prepared = session.prepared
+    used = models_used(prepared.models, prepared.profiles)
+    known = ((model, session.host.price(model)) for model in used)
+    return {model: price.told() for model, price in known if price is not None}
 
 
 def versions() -> dict[str, str]:

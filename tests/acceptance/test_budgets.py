@@ -20,6 +20,7 @@ from run_bench import Ended, RunBench
 from orchestrator.api import Orchestrator
 from orchestrator.clock import SystemClock
 from orchestrator.events import Event
+from orchestrator.inspection.run import RunView
 from orchestrator.models.anthropic import AnthropicModel
 from orchestrator.models.governor import Governor
 from orchestrator.testing import FakeClock
@@ -68,6 +69,21 @@ def booked(ended: Ended) -> float:
     return sum(event.data["usd"] for event in ended.events("model.answered"))
 
 
+def assert_the_figures_are_those_of_the_bill(
+    ended: Ended, policy: LedgerPolicy
+) -> None:
+    view = RunView()
+    for event in ended.events():
+        view.apply(event)
+    found, bills = view.tokens, policy.bills
+    assert found.cache_read == sum(bill.read for bill in bills)
+    assert found.sent == sum(bill.sent for bill in bills)
+    assert found.output == sum(bill.said for bill in bills)
+    assert found.limited == policy.tokens
+    assert booked(ended) == pytest.approx(policy.usd, abs=1e-6)
+    assert sum(view.cost.parts.values()) == pytest.approx(policy.usd, abs=1e-5)
+
+
 def assert_nobody_is_empty_handed(ended: Ended) -> None:
     assert ended.result.report
     assert len(ended.events("subagent.accepted")) == PARTS
@@ -88,7 +104,7 @@ async def test_ten_cents_are_never_passed_and_everybody_hands_in(
 
     assert policy.usd <= USD
     assert policy.usd >= 0.4 * USD  # and it is not spared either
-    assert booked(ended) == pytest.approx(policy.usd, abs=1e-6)
+    assert_the_figures_are_those_of_the_bill(ended, policy)
     assert_nobody_is_empty_handed(ended)
     assert ended.result.state == "partial"
     assert ended.result.exit_code == 3

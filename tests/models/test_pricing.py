@@ -22,6 +22,10 @@ PUBLISHED = [
     ("claude-opus-5", 5, 25, 6.25, 10, 0.50),
     ("claude-sonnet-5", 2, 10, 2.50, 4, 0.20),
     ("claude-opus-4-8", 5, 25, 6.25, 10, 0.50),
+    ("claude-opus-4-7", 5, 25, 6.25, 10, 0.50),
+    ("claude-opus-4-6", 5, 25, 6.25, 10, 0.50),
+    ("claude-opus-4-5", 5, 25, 6.25, 10, 0.50),
+    ("claude-mythos-5", 10, 50, 12.50, 20, 1),
     ("claude-sonnet-4-6", 3, 15, 3.75, 6, 0.30),
     ("claude-haiku-4-5", 1, 5, 1.25, 2, 0.10),
 ]
@@ -48,6 +52,7 @@ def test_the_kept_table_agrees_with_the_published_prices(
         ("claude-fable-5-2", 8, 40),
         ("claude-mythos-5-2", 8, 40),
         ("claude-fable-5-1", 10, 50),
+        ("claude-mythos-5-1", 10, 50),
     ],
 )
 def test_models_without_published_cache_prices_have_the_others(
@@ -82,6 +87,29 @@ def test_each_class_of_token_is_paid_once() -> None:
     )
 
     assert known("claude-opus-5-5").usd(usage) == pytest.approx(4 + 5 + 8 + 0.2 + 20)
+
+
+def test_the_parts_of_a_call_add_up_to_its_dollars() -> None:
+    usage = Usage(
+        input_tokens=1000,
+        cache_write_5m_tokens=2000,
+        cache_write_1h_tokens=3000,
+        cache_read_tokens=90_000,
+        output_tokens=400,
+    )
+    for model, *_ in PUBLISHED:
+        price = known(model)
+        parts = price.parts(usage)
+        assert list(parts) == ["input", "cache_write", "cache_read", "output"]
+        assert sum(parts.values()) == pytest.approx(price.usd(usage), abs=1e-7)
+    assert known("claude-opus-5").parts(Usage(output_tokens=4)) == {"output": 0.0001}
+
+
+def test_what_the_kept_table_lacks_says_which_price_it_has() -> None:
+    source = known("claude-mythos-5").source
+
+    assert "claude-fable-5" in source
+    assert "genai-prices" in source
 
 
 def test_no_reply_within_its_limits_costs_more_than_was_reserved() -> None:

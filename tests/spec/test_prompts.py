@@ -69,7 +69,7 @@ class TestFill:
             fill("gone")
 
     def test_a_value_is_never_taken_for_a_placeholder(self) -> None:
-        text = fill("last_call", limit="{{tool}} \\1", tokens="9", tool="finish")
+        text = fill("last_call", limit="{{tool}} \\1", tool="finish")
         assert "{{tool}} \\1" in text
         assert "`finish`" in text
 
