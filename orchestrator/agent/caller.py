@@ -335,7 +335,7 @@ class Caller:
                 request = self._request(view, output, uncached, pulse, sending)
                 return await self.route.model.complete(request, on_retry=on_retry)
         except NotSent as error:
-            failed = ModelFailed(state.turns, "not_sent", str(error))
+            failed = ModelFailed(state.turns, ModelFailed.NOT_SENT, str(error))
             self.log.append(failed, agent=self.spec.id)
             raise
         except ModelError as error:

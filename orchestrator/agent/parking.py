@@ -150,4 +150,4 @@ class Sending:
             NotSent: the run is parked.
         """
         if self.parking.why is not None:
-            raise NotSent("not sent: the run is being parked")
+            raise NotSent("the run is being parked")

@@ -151,6 +151,8 @@ class ModelFailed(Payload):
     """Outcome: no usable reply, retries included."""
 
     KIND: ClassVar[str] = "model.failed"
+    NOT_SENT: ClassVar[str] = "not_sent"
+    """The error of a request that was held back, since its run is parked."""
     turn: int
     error: str
     message: str

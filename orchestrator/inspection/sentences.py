@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from orchestrator.events import Event
+from orchestrator.events import Event, ModelFailed
 from orchestrator.events.phrases import (
     call_phrase,
     count_phrase,
@@ -136,6 +136,8 @@ def _retried(data: Data) -> str:
 
 
 def _model_failed(data: Data) -> str:
+    if data.get("error") == ModelFailed.NOT_SENT:
+        return f"request is held back: {one_line(data.get('message'))}"
     return (
         f"model gave no answer: {one_line(data.get('error'))}: "
         f"{one_line(data.get('message'))}"
