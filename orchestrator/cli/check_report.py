@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestrator.cli.estimate import Estimate, estimate_run
+from orchestrator.cli.estimate import Estimate, Figures, estimate_run
 from orchestrator.cli.output import dollars, safe
 from orchestrator.cli.profile_table import profile_lines, profile_row
 from orchestrator.cli.tool_table import definition_tokens
 from orchestrator.context.tokens import estimate
 from orchestrator.errors import SpecError
 from orchestrator.models.base import Usage
-from orchestrator.models.pricing import price_of
+from orchestrator.models.price_file import price_book
+from orchestrator.models.pricing import Price
 from orchestrator.runtime.prepare import Prepared, prepare
 from orchestrator.settings import OFFLINE, Settings
 from orchestrator.spec.document import dump
@@ -22,6 +23,8 @@ from orchestrator.spec.not_yet import READY_POLICY
 from orchestrator.spec.profiles import DELEGATION, LEAD, allowed_tools
 
 __all__ = ["check_lines", "check_task"]
+
+PriceOf = Callable[[str], Price | None]
 
 
 def check_task(
@@ -32,11 +35,12 @@ def check_task(
     Raises:
         SpecError: anything about it is wrong.
     """
-    task = load_task(path, overrides)
+    task, settings = load_task(path, overrides), Settings.load(env)
+    price_of = price_book(settings.prices)
     try:
         prepared = prepare(
             task,
-            settings=Settings.load(env),
+            settings=settings,
             env=env,
             price_of=price_of,
             task_folder=path.absolute().parent,
@@ -49,7 +53,7 @@ def check_task(
         prepared,
         count=estimate,
         tool_tokens=lambda name: definition_tokens(_tools(prepared, name)),
-        usd_of=_usd,
+        usd_of=lambda model, usage: _usd(price_of(model), usage),
     )
     return {
         "task": task.model_dump(mode="json", by_alias=True),
@@ -65,6 +69,7 @@ def check_task(
         },
         "context": [file.path for file in prepared.context_files],
         "estimate": _estimate(expected, prepared),
+        "prices": _prices(sorted(set(models.values())), price_of),
         "notices": [
             *(each for each in prepared.notices if each != prepared.models.reason),
             *(f"not used: {problem}" for problem in prepared.found.problems),
@@ -91,9 +96,14 @@ def _models(prepared: Prepared) -> dict[str, str]:
     return models
 
 
-def _usd(model: str, usage: Usage) -> float | None:
-    price = price_of(model)
+def _usd(price: Price | None, usage: Usage) -> float | None:
     return None if price is None else price.usd(usage)
+
+
+def _prices(models: Sequence[str], price_of: PriceOf) -> dict[str, Any]:
+    """Return model → its price, or None where nobody told one."""
+    known = ((model, price_of(model)) for model in models)
+    return {model: None if price is None else price.told() for model, price in known}
 
 
 def _profiles(prepared: Prepared, models: dict[str, str]) -> list[dict[str, Any]]:
@@ -106,16 +116,31 @@ def _profiles(prepared: Prepared, models: dict[str, str]) -> list[dict[str, Any]
 
 
 def _estimate(expected: Estimate, prepared: Prepared) -> dict[str, Any]:
+    least, most = _figures(expected.least), _figures(expected.most)
     return {
         "subagents": expected.subagents,
-        "calls": expected.calls,
-        "tokens": expected.tokens,
-        "cache_read_tokens": expected.cache_read_tokens,
-        "usd": None if expected.usd is None else round(expected.usd, 4),
+        **_figures(expected.likely),
+        "lead_usd": _rounded(expected.likely.lead_usd),
+        "from": least,
+        "to": most,
+        "without_cache": _figures(expected.uncached),
         "limit_tokens": prepared.task.limits.tokens,
         "limit_usd": prepared.usd,
         "assumptions": list(expected.assumptions),
     }
+
+
+def _figures(figures: Figures) -> dict[str, Any]:
+    return {
+        "calls": figures.calls,
+        "tokens": figures.tokens,
+        "cache_read_tokens": figures.cache_read_tokens,
+        "usd": _rounded(figures.usd),
+    }
+
+
+def _rounded(usd: float | None) -> float | None:
+    return None if usd is None else round(usd, 4)
 
 
 def check_lines(report: Mapping[str, Any]) -> Iterator[str]:
@@ -134,6 +159,7 @@ def check_lines(report: Mapping[str, Any]) -> Iterator[str]:
         yield f"context files: {', '.join(report['context'])}"
     yield ""
     yield from _estimate_lines(report["estimate"], report["models"])
+    yield from _price_lines(report["prices"])
     for notice in report["notices"]:
         yield f"note: {safe(notice)}"
 
@@ -155,15 +181,51 @@ def _shown(task: Mapping[str, Any]) -> dict[str, Any]:
 def _estimate_lines(
     expected: Mapping[str, Any], models: Mapping[str, Any]
 ) -> Iterator[str]:
-    usd, limit = expected["usd"], expected["limit_usd"]
-    cost = "dollars unknown" if usd is None else f"${dollars(usd)}"
-    if models["lead"] == models["subagents"] == OFFLINE:
-        cost = "$0, the offline model is free"
-    most = f", at most ${limit:g}" if limit is not None else ""
+    least, most, bare = expected["from"], expected["to"], expected["without_cache"]
     yield (
-        f"estimate: {expected['calls']} model calls, {expected['tokens']:,} tokens "
-        f"and {expected['cache_read_tokens']:,} read from the cache, {cost}"
+        f"estimate: {expected['calls']} model calls ({least['calls']} to "
+        f"{most['calls']}), {expected['tokens']:,} tokens ({least['tokens']:,} to "
+        f"{most['tokens']:,}) and {expected['cache_read_tokens']:,} read from the cache"
     )
-    yield f"limits: at most {expected['limit_tokens']:,} tokens{most}"
+    is_free = models["lead"] == models["subagents"] == OFFLINE
+    if is_free:
+        yield "  $0, the offline model is free"
+    elif expected["usd"] is None:
+        yield "  dollars unknown"
+    else:
+        others = max(expected["usd"] - expected["lead_usd"], 0.0)
+        yield (
+            f"  ${dollars(expected['usd'])} (${dollars(least['usd'])} to "
+            f"${dollars(most['usd'])}): lead ${dollars(expected['lead_usd'])}, "
+            f"subagents ${dollars(others)}"
+        )
+    if not is_free:
+        cost = "" if bare["usd"] is None else f", ${dollars(bare['usd'])}"
+        yield f"  at an endpoint without a cache: {bare['tokens']:,} tokens{cost}"
+    limit = expected["limit_usd"]
+    money = f", at most ${limit:g}" if limit is not None else ""
+    yield f"limits: at most {expected['limit_tokens']:,} tokens{money}"
     yield "assumed:"
     yield from (f"  - {text}" for text in expected["assumptions"])
+
+
+def _price_lines(prices: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line per model: its price, and where that is from."""
+    for model, price in prices.items():
+        if model == OFFLINE:
+            continue
+        if price is None:
+            yield f"price of {safe(model)}: unknown"
+            continue
+        bands = "; ".join(_band(each) for each in price["bands"])
+        date = f", {price['date']}" if price["date"] else ""
+        yield f"price of {safe(model)}: {bands} ({safe(price['source'])}{date})"
+
+
+def _band(rates: Mapping[str, float]) -> str:
+    """Return one band in dollars per million tokens."""
+    above = f"above {rates['over_tokens']:,} tokens " if rates["over_tokens"] else ""
+    return (
+        f"{above}${rates['input']:g} in, ${rates['output']:g} out, "
+        f"${rates['cache_write_5m']:g} written, ${rates['cache_read']:g} read"
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from orchestrator.models.base import Usage
@@ -11,30 +11,71 @@ from orchestrator.settings import OFFLINE
 from orchestrator.spec.first_messages import lead_first_message, workspace_text
 from orchestrator.spec.profiles import asks_to_delegate
 
-__all__ = ["Estimate", "estimate_run"]
+__all__ = ["Estimate", "Figures", "estimate_run"]
 
 SUBAGENTS_WITHOUT_QUESTIONS = 4
-SUBAGENT_CALLS = 12
-TOKENS_PER_CALL = 2000
-"""What a tool result adds to a context, on average."""
 OUTPUT_PER_CALL = 250
 BRIEF_TOKENS = 500
 FINDINGS_TOKENS = 1200
-LEAD_CALLS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
-    """An expectation, not a bound; the limits are the bound."""
+class _Pace:
+    """How much an agent does.
 
-    subagents: int
+    Attributes:
+        subagent_calls: model calls of one subagent.
+        lead_calls: of the lead.
+        tokens_per_call: what a tool result adds to a context, on average.
+    """
+
+    subagent_calls: int
+    lead_calls: int
+    tokens_per_call: int
+
+
+LITTLE, USUAL, MUCH = _Pace(5, 3, 1000), _Pace(12, 6, 2000), _Pace(25, 12, 4000)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What one course of a run takes."""
+
     calls: int
     tokens: int
     """What `limits.tokens` counts: uncached input, cache writes, output."""
     cache_read_tokens: int
     usd: float | None
     """None: the price of a model is not known."""
+    lead_usd: float | None = None
+    """Of `usd`, for the lead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """An expectation, not a bound; the limits are the bound.
+
+    Attributes:
+        likely: what a run of this kind usually takes.
+        least: where the agents find at once what they look for.
+        most: where they look for long; the limits may end it before.
+        uncached: the likely course where the endpoint keeps nothing in a cache.
+    """
+
+    subagents: int
+    likely: Figures
+    least: Figures
+    most: Figures
+    uncached: Figures
     assumptions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """What an agent begins with, and the model that it asks."""
+
+    model: str
+    tokens: int
 
 
 def estimate_run(
@@ -52,60 +93,127 @@ def estimate_run(
         tool_tokens: tokens of the tool definitions of a profile, by its name.
         usd_of: dollars of a usage of a model; None where the price is not known.
     """
-    task, selection = prepared.task, prepared.profiles
-    agents = list(selection.subagents.values())
+    task, agents = prepared.task, list(prepared.profiles.subagents.values())
     wanted = len(task.questions) or SUBAGENTS_WITHOUT_QUESTIONS
     can_send = bool(agents and task.limits.depth)
-    subagents = min(wanted, task.limits.subagents) if can_send else 0
-    facts = count(workspace_text(task.workspace.name, book=prepared.book))
-    first = count(
-        lead_first_message(
-            task, selection.subagents, prepared.context_files, book=prepared.book
+    number = min(wanted, task.limits.subagents) if can_send else 0
+    lead, workers = _starts(prepared, number, count=count, tool_tokens=tool_tokens)
+
+    def course(pace: _Pace, *, is_cached: bool = True) -> Figures:
+        usages = _usages(
+            lead, workers, pace, task.deliverable.max_tokens, is_cached=is_cached
         )
-    )
-    lead = _conversation(
-        count(selection.lead.prompt) + facts + tool_tokens(selection.lead.name) + first,
-        calls=LEAD_CALLS,
-        per_call=subagents * FINDINGS_TOKENS // 2,
-        output=subagents * BRIEF_TOKENS + task.deliverable.max_tokens // 2,
-    )
-    usages = [(prepared.models.of_profile(selection.lead.model, lead=True), lead)]
-    shared = sum(count(file.text) for file in prepared.context_files)
-    for i in range(subagents):
-        profile = agents[i % len(agents)]
-        own = count(profile.prompt) + facts + tool_tokens(profile.name)
-        usage = _conversation(
-            own + shared + BRIEF_TOKENS,
-            calls=SUBAGENT_CALLS,
-            per_call=TOKENS_PER_CALL,
-            output=FINDINGS_TOKENS,
-        )
-        usages.append((prepared.models.of_profile(profile.model), usage))
-    billed = [(model, usage) for model, usage in usages if model != OFFLINE]
-    parts = [usd_of(model, usage) for model, usage in billed]
-    known = [part for part in parts if part is not None]
+        return _figures(usages, usd_of)
+
     return Estimate(
-        subagents=subagents,
-        calls=LEAD_CALLS + subagents * SUBAGENT_CALLS,
-        tokens=sum(usage.limited_tokens for _model, usage in usages),
-        cache_read_tokens=sum(usage.cache_read_tokens for _model, usage in usages),
-        usd=sum(known) if len(known) == len(parts) else None,
+        subagents=number,
+        likely=course(USUAL),
+        least=course(LITTLE),
+        most=course(MUCH),
+        uncached=course(USUAL, is_cached=False),
         assumptions=_assumptions(
-            subagents,
+            number,
             has_questions=bool(task.questions),
             nests=task.limits.depth > 1 and any(map(asks_to_delegate, agents)),
         ),
     )
 
 
-def _conversation(prefix: int, *, calls: int, per_call: int, output: int) -> Usage:
-    """Return the usage of one agent whose context only grows, and is cached."""
-    step = per_call + OUTPUT_PER_CALL
-    return Usage(
-        cache_write_5m_tokens=prefix + (calls - 1) * step,
-        cache_read_tokens=(calls - 1) * prefix + step * (calls - 1) * (calls - 2) // 2,
-        output_tokens=calls * OUTPUT_PER_CALL + output,
+def _starts(
+    prepared: Prepared,
+    number: int,
+    *,
+    count: Callable[[str], int],
+    tool_tokens: Callable[[str], int],
+) -> tuple[_Start, list[_Start]]:
+    """Return what the lead and each of `number` subagents begin with."""
+    task, selection, models = prepared.task, prepared.profiles, prepared.models
+    facts = count(workspace_text(task.workspace.name, book=prepared.book))
+    files = prepared.context_files
+    first = lead_first_message(task, selection.subagents, files, book=prepared.book)
+    profile = selection.lead
+    own = count(profile.prompt) + tool_tokens(profile.name) + count(first)
+    lead = _Start(models.of_profile(profile.model, lead=True), own + facts)
+    shared = facts + sum(count(file.text) for file in files) + BRIEF_TOKENS
+    agents = list(selection.subagents.values())
+    workers: list[_Start] = []
+    for place in range(number):
+        profile = agents[place % len(agents)]
+        own = count(profile.prompt) + tool_tokens(profile.name)
+        workers.append(_Start(models.of_profile(profile.model), own + shared))
+    return lead, workers
+
+
+def _usages(
+    lead: _Start,
+    workers: Sequence[_Start],
+    pace: _Pace,
+    report_tokens: int,
+    *,
+    is_cached: bool,
+) -> list[list[tuple[str, Usage]]]:
+    """Return model and usage of each call of each agent, the lead's first."""
+    own = _conversation(
+        lead.tokens,
+        calls=pace.lead_calls,
+        per_call=len(workers) * FINDINGS_TOKENS // 2,
+        output=len(workers) * BRIEF_TOKENS + report_tokens // 2,
+        is_cached=is_cached,
     )
+    usages = [[(lead.model, usage) for usage in own]]
+    for worker in workers:
+        theirs = _conversation(
+            worker.tokens,
+            calls=pace.subagent_calls,
+            per_call=pace.tokens_per_call,
+            output=FINDINGS_TOKENS,
+            is_cached=is_cached,
+        )
+        usages.append([(worker.model, usage) for usage in theirs])
+    return usages
+
+
+def _figures(
+    usages: Sequence[Sequence[tuple[str, Usage]]],
+    usd_of: Callable[[str, Usage], float | None],
+) -> Figures:
+    every = [usage for calls in usages for _model, usage in calls]
+    dollars = [
+        [0.0 if model == OFFLINE else usd_of(model, usage) for model, usage in calls]
+        for calls in usages
+    ]
+    return Figures(
+        calls=len(every),
+        tokens=sum(usage.limited_tokens for usage in every),
+        cache_read_tokens=sum(usage.cache_read_tokens for usage in every),
+        usd=_sum([usd for calls in dollars for usd in calls]),
+        lead_usd=_sum(dollars[0]),
+    )
+
+
+def _sum(dollars: Sequence[float | None]) -> float | None:
+    known = [usd for usd in dollars if usd is not None]
+    return sum(known) if len(known) == len(dollars) else None
+
+
+def _conversation(
+    prefix: int, *, calls: int, per_call: int, output: int, is_cached: bool
+) -> Iterator[Usage]:
+    """Yield the usage of each call of an agent whose context only grows.
+
+    Call by call, since the length of each prompt decides the band of its price.
+    """
+    new, before = prefix, 0
+    for place in range(calls):
+        is_last = place == calls - 1
+        said = OUTPUT_PER_CALL + (output if is_last else 0)
+        if is_cached:
+            yield Usage(
+                cache_write_5m_tokens=new, cache_read_tokens=before, output_tokens=said
+            )
+        else:
+            yield Usage(input_tokens=new + before, output_tokens=said)
+        before, new = before + new, per_call + OUTPUT_PER_CALL
 
 
 def _assumptions(
@@ -113,11 +221,20 @@ def _assumptions(
 ) -> tuple[str, ...]:
     why = "one a question" if has_questions else "no questions are given"
     deeper = "subagents of subagents are not counted: how many there are shows later"
+    paces = (USUAL, LITTLE, MUCH)
+    calls, own, added = (
+        f"{usual:,} ({least:,} to {most:,})"
+        for usual, least, most in (
+            [pace.subagent_calls for pace in paces],
+            [pace.lead_calls for pace in paces],
+            [pace.tokens_per_call for pace in paces],
+        )
+    )
     return (
-        f"{subagents} subagents ({why}), {SUBAGENT_CALLS} model calls each; "
-        f"{LEAD_CALLS} calls of the lead",
-        f"a call adds {TOKENS_PER_CALL:,} tokens of results and "
-        f"{OUTPUT_PER_CALL} of output; findings are {FINDINGS_TOKENS:,} tokens",
+        f"{subagents} subagents ({why}), {calls} model calls each; "
+        f"{own} calls of the lead",
+        f"a call adds {added} tokens of results and {OUTPUT_PER_CALL} of output; "
+        f"findings are {FINDINGS_TOKENS:,} tokens",
         "everything sent before is read from the cache; nothing fails",
         *([deeper] if nests else []),
     )

@@ -115,6 +115,81 @@ class TestCheck:
         assert alone < tokens("--set", "limits.subagents=1") / 2
         assert alone == tokens("--set", "limits.depth=0")
 
+    def test_the_estimate_is_a_range_by_role_with_and_without_a_cache(
+        self, task: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    ) -> None:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+        assert main(["check", str(task), "--json"]) == 0
+
+        found = as_json(capsys)["estimate"]
+        for name in ("calls", "tokens", "usd"):
+            assert found["from"][name] < found[name] < found["to"][name], name
+        bare = found["without_cache"]
+        assert bare["cache_read_tokens"] == 0
+        assert bare["tokens"] == found["tokens"] + found["cache_read_tokens"]
+        assert bare["usd"] > found["usd"] > found["lead_usd"] > 0
+
+    def test_the_estimate_takes_the_band_of_each_prompt_and_not_of_their_sum(
+        self, task: Path, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    ) -> None:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+        monkeypatch.setenv("ORCHESTRATE_PRICES", "prices.yaml")
+
+        def usd(prices: str) -> float:
+            (here / "prices.yaml").write_text(prices)
+            assert main(["check", str(task), "--json", "--set", "model=m"]) == 0
+            return float(as_json(capsys)["estimate"]["usd"])
+
+        plain = "m: {input: 1, output: 2"
+        dear = "bands: [{over_tokens: 90000, input: 100, output: 200}]"
+        assert usd(plain + "}") == usd(f"{plain}, {dear}}}")
+
+    def test_prices_and_where_they_are_from_are_shown(
+        self, task: Path, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    ) -> None:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+        monkeypatch.setenv("ORCHESTRATE_PRICES", "prices.yaml")
+        text = "claude-haiku-5-5: {input: 3, output: 4, date: 2026-11-01, source: deal}"
+        (here / "prices.yaml").write_text(text)
+
+        assert main(["check", str(task)]) == 0
+
+        out = capsys.readouterr().out
+        assert (
+            "price of claude-haiku-5-5: $3 in, $4 out, $3.75 written, $3 read "
+            "(deal (prices.yaml), 2026-11-01)"
+        ) in out
+        assert "price of claude-sonnet-5-5: $2 in, $10 out" in out
+        assert "(genai-prices " in out
+
+    def test_a_fault_in_the_price_file_is_one_line_and_exit_2(
+        self, task: Path, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    ) -> None:
+        monkeypatch.setenv("ORCHESTRATE_PRICES", "prices.yaml")
+        (here / "prices.yaml").write_text("m:\n  input: 1\n  output: -1\n")
+
+        for command in (["check", str(task)], ["run", str(task)]):
+            assert main(command) == 2
+            captured = capsys.readouterr()
+            assert captured.out == ""
+            assert captured.err.startswith("error: prices.yaml:3: `m.output`: must be")
+        assert not (here / "runs").exists()
+
+    def test_a_limit_in_dollars_holds_with_a_price_of_ones_own(
+        self, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    ) -> None:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+        monkeypatch.setenv("ORCHESTRATE_PRICES", "prices.yaml")
+        (here / "prices.yaml").write_text('"qwen*": {input: 0, output: 0}')
+        (here / "t.yaml").write_text(
+            "objective: x\nmodel: qwen3-unknown\nlimits: {usd: 1}\n"
+        )
+
+        assert main(["check", "t.yaml", "--json"]) == 0
+
+        found = as_json(capsys)["estimate"]
+        assert (found["usd"], found["limit_usd"]) == (0, 1)
+
     def test_nothing_is_written(self, task: Path, here: Path) -> None:
         assert main(["check", str(task)]) == 0
         assert list(here.iterdir()) == [task]
