@@ -133,7 +133,7 @@ class Orchestrator:
         limits: Mapping[str, float] | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> RunResult:
-        """Go on with a run that was stopped or killed, or is partial.
+        """Go on with a run that was stopped, killed or parked, or is partial.
 
         Finished work is taken from its log. In a partial run the lead is told what is
         missing, and does it.

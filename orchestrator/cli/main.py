@@ -1,7 +1,7 @@
 """`orchestrate`: finds the command, loads only that one, turns errors into statuses.
 
-Exit status: 0 done, 1 failed, 2 wrong usage or input, 3 partial, 70 a bug, 130
-interrupted. A command returns its status as an int, or None for 0.
+Exit status: 0 done, 1 failed, 2 wrong usage or input, 3 partial, 70 a bug, 75
+parked, 130 interrupted. A command returns its status as an int, or None for 0.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ _TRANSCRIPT = "orchestrator.cli.transcript_reader"
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Run": {
         "run": (f"{_RUN}:run", 'Run a task file, or --objective "TEXT".'),
-        "resume": (f"{_RUN}:resume", "Go on with a run: stopped, killed or partial."),
+        "resume": (
+            f"{_RUN}:resume",
+            "Go on with a run: stopped, killed, parked, partial.",
+        ),
         "ask": (f"{_RUN}:ask", "Put a further question to a finished run."),
     },
     "Look at a run (RUN: an id, the start of one, a path, or `last`)": {
