@@ -134,6 +134,7 @@ def build_agent(
     state.edits.clear()
     caller = Caller(
         spec=spec,
+        form=state.form,
         route=route_of(services, spec, state.form),
         routes=lambda form: route_of(services, spec, form),
         mender=Mender(

@@ -48,6 +48,7 @@ class Caller:
     """Makes the model calls of one agent.
 
     Attributes:
+        form: of its requests, as far as they have it.
         route: where they go.
         routes: form of a request → where it goes.
         mender: changes what was refused.
@@ -60,6 +61,7 @@ class Caller:
     """
 
     spec: AgentSpec
+    form: Form
     route: Route
     routes: Callable[[Form], Route]
     mender: Mender
@@ -70,7 +72,6 @@ class Caller:
     sizes: ResultSizes = field(default_factory=ResultSizes)
     cache_use: CacheUse = field(default_factory=CacheUse)
     outage_s: float = 300.0
-    _form: Form | None = None
     _output: int = 0
     """Bound of the newest request."""
 
@@ -120,6 +121,8 @@ class Caller:
                 return await self._ask(state, pulse, last=last)
             except ModelError as error:
                 change = self.mender.mends(state, error, output=self._output)
+                if last and not change and error.kind == "too_long":
+                    change = await self.mender.make_room(state, self.route.window)
                 is_new = change not in {"", *mended}
                 if not is_new and error.kind != "too_long":
                     raise
@@ -130,8 +133,8 @@ class Caller:
 
     def _follow(self, form: Form) -> None:
         """Ask by this form from now on."""
-        if form is not self._form:
-            self._form, self.route = form, self.routes(form)
+        if form is not self.form:
+            self.form, self.route = form, self.routes(form)
 
     def falls_back(self, state: AgentState, category: str) -> bool:
         """Let another model go on after a refusal; return whether there is one."""

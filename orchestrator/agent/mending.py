@@ -119,8 +119,8 @@ class Mender:
         state.replace_model(replaced)
         return True
 
-    async def make_room(self, state: AgentState, window: int | None) -> None:
-        """Leave out results, so that a last call fits; nothing if it does.
+    async def make_room(self, state: AgentState, window: int | None) -> str:
+        """Leave out results, so that a last call fits; return what went; "": nothing.
 
         Args:
             state: with everything that the call sends.
@@ -128,7 +128,7 @@ class Mender:
         """
         window = smallest(window, state.window)
         if window is None:
-            return
+            return ""
         output = min(state.max_output_tokens, LAST_OUTPUT_TOKENS)
         excess = state.transcript.tokens + output - window
         held = list(held_results(state.transcript.messages, state.count))
@@ -144,6 +144,7 @@ class Mender:
             )
             self.log.append(replaced, agent=self.agent)
             state.replace_result(replaced)
+        return "results" if chosen else ""
 
     def _leave_out(self, state: AgentState, features: Iterable[str], told: str) -> None:
         adapted = ModelAdapted(state.form.model, sorted(features), told)

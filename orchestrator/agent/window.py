@@ -37,7 +37,8 @@ LEAST_OUTPUT_TOKENS: Final = 1024
 LAST_OUTPUT_TOKENS: Final = 2048
 """Room that is made for a last call's."""
 SOME_TOKENS: Final = 2048
-"""What an endpoint surely takes beyond the longest conversation that it took."""
+"""What an endpoint may take beyond the longest conversation that it took: so much is
+tried where it refuses a longer one and names no figure."""
 POINTER_TOKENS: Final = 40
 """Of what stands in for a result that is left out; smaller ones stay."""
 
@@ -103,8 +104,8 @@ def learn_from_refusal(state: AgentState, kind: str, message: str) -> None:
     if told.window:
         state.window = smallest(state.window, told.window)
     elif kind == "too_long" and not told.output:
-        taken = state.taken_tokens
-        at_most = taken + SOME_TOKENS if taken else state.transcript.tokens
+        refused, taken = state.transcript.tokens, state.taken_tokens
+        at_most = min(refused, taken + SOME_TOKENS) if taken else refused
         state.window = smallest(state.window, at_most)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, NoReturn
 
 import anyio
@@ -31,6 +32,23 @@ __all__ = ["ScriptedModel"]
 
 Answer = Reply | str | Block | Sequence[Block] | Says
 _THINKING: Final = ("thinking", "redacted_thinking")
+_MODIFIED: Final = (
+    "`thinking` blocks in an assistant message cannot be modified: sent {sent}, they "
+    "were {were}"
+)
+_BOUND: Final = (
+    "a `thinking` block is bound to what was before it, and that has changed"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Issued:
+    """Thinking that was said before some calls."""
+
+    model: str
+    thoughts: list[Block]
+    before: bytes
+    """Digest of all that it is bound to."""
 
 
 class ScriptedModel:
@@ -48,7 +66,7 @@ class ScriptedModel:
         """Play `script`: a list, one step for each request, or a function of it."""
         self._script = script
         self._numbers = itertools.count(1)
-        self._issued: dict[str, list[Block]] = {}
+        self._issued: dict[str, _Issued] = {}
         self.requests: list[ModelRequest] = []
         self.cancelled = 0
         self.is_closed = False
@@ -76,12 +94,16 @@ class ScriptedModel:
             self.cancelled += 1
             raise
         if isinstance(step, ModelError):
+            if step.kind == "thinking_bound":  # what was issued is not taken any more
+                self._issued.clear()
             raise step
         answer = self._answer(step, request)
         thoughts = [block for block in answer.content if block["type"] in _THINKING]
-        for block in answer.content:
-            if block["type"] == "tool_use":
-                self._issued[block["id"]] = copy.deepcopy(thoughts)
+        if thoughts:
+            before = _digest(request, request.messages)
+            issued = _Issued(request.model, copy.deepcopy(thoughts), before)
+            calls = [b["id"] for b in answer.content if b["type"] == "tool_use"]
+            self._issued.update(dict.fromkeys(calls, issued))
         return answer
 
     async def aclose(self) -> None:
@@ -143,29 +165,44 @@ class ScriptedModel:
         if request.body:
             problem = _body_problem(request)
             assert not problem, problem  # noqa: S101
-        problem = self._thinking_problem(request.messages)
+        problem = self._thinking_problem(request)
         assert not problem, problem  # noqa: S101
 
-    def _thinking_problem(self, messages: Sequence[Message]) -> str:
-        """Blocks go back as they came; older ones may go, a whole turn at once."""
-        turns = [m for m in messages if m["role"] == "assistant"]
-        for place, turn in enumerate(turns):
-            blocks = list(_blocks(turn))
-            calls = [b["id"] for b in blocks if b["type"] == "tool_use"]
-            issued = next((self._issued[c] for c in calls if c in self._issued), None)
+    def _thinking_problem(self, request: ModelRequest) -> str:
+        """Thinking goes back to its model as it came, after what it came after.
+
+        Older turns may go without, each as a whole; the newest only if what stands
+        before it has changed.
+        """
+        said = [n for n, m in enumerate(request.messages) if m["role"] == "assistant"]
+        for place in said:
+            blocks = list(_blocks(request.messages[place]))
+            known = (self._issued.get(str(block.get("id"))) for block in blocks)
+            issued = next((each for each in known if each), None)
+            if issued is None or issued.model != request.model:
+                continue
             sent = [_plain(b) for b in blocks if b["type"] in _THINKING]
-            is_newest = place == len(turns) - 1
-            if issued is not None and sent != issued and (sent or is_newest):
-                return (
-                    "`thinking` blocks in an assistant message cannot be modified: sent"
-                    f" {sent}, they were {issued}"
-                )
+            if sent and sent != issued.thoughts:
+                return _MODIFIED.format(sent=sent, were=issued.thoughts)
+            if place != said[-1]:
+                continue
+            is_same = _digest(request, request.messages[:place]) == issued.before
+            if sent and not is_same:
+                return _BOUND
+            if not sent and is_same:
+                return _MODIFIED.format(sent=sent, were=issued.thoughts)
         return ""
 
 
 async def _never() -> NoReturn:
     while True:
         await anyio.sleep_forever()
+
+
+def _digest(request: ModelRequest, messages: Sequence[Message]) -> bytes:
+    """Return what identifies a conversation up to a message, marks aside."""
+    whole = [request.system, request.tools, list(messages)]
+    return hashlib.blake2b(orjson.dumps(_plain(whole)), digest_size=16).digest()
 
 
 def _counted(request: ModelRequest, content: list[Block]) -> Usage:

@@ -290,7 +290,7 @@ async def test_one_without_budget_keeps_nobody_waiting(tmp_path: Path) -> None:
 
 async def test_a_wait_for_the_one_ahead_is_no_stall(tmp_path: Path) -> None:
     bench, model = Bench(tmp_path), Caching()
-    ahead = await bench.services.head_start.wait(head(bench, model))
+    ahead = await bench.services.head_start.wait(head(bench))
     agent = bench.agent(model, bench.spec("a1", system=LONG, stall_s=0.1))
     limits: list[str] = []
 
@@ -309,7 +309,7 @@ async def test_a_wait_for_the_one_ahead_is_no_stall(tmp_path: Path) -> None:
 
 async def test_nothing_is_set_aside_while_an_agent_waits(tmp_path: Path) -> None:
     bench, model = Bench(tmp_path, price=PRICE), Caching()
-    await bench.services.head_start.wait(head(bench, model))
+    await bench.services.head_start.wait(head(bench))
     agent = bench.agent(model, bench.spec("a1", system=LONG))
 
     async with anyio.create_task_group() as group:
@@ -321,8 +321,7 @@ async def test_nothing_is_set_aside_while_an_agent_waits(tmp_path: Path) -> None
     assert not model.sent
 
 
-def head(bench: Bench, model: Caching) -> bytes:
-    bench.opened = model
+def head(bench: Bench) -> bytes:
     return head_of(bench.services, bench.spec("a1", system=LONG)).data
 
 
@@ -348,7 +347,7 @@ async def test_nobody_waits_where_nothing_is_cached(
 
 async def test_later_requests_of_an_agent_never_wait(tmp_path: Path) -> None:
     bench, model = Bench(tmp_path), Caching()
-    await bench.services.head_start.wait(head(bench, model))
+    await bench.services.head_start.wait(head(bench))
     agent = bench.agent(model, bench.spec("a1", system=LONG))
     agent.state.answered("msg_1")
     model.goes_on.set()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from orchestrator.context.tokens import estimate
 from orchestrator.events import Event
 from orchestrator.messages import Block, text_block, text_of
 from orchestrator.models.base import Model, ModelRequest
+from orchestrator.models.features import Lacks
 from orchestrator.models.pricing import Price, Rates
 from orchestrator.security.workspace import Workspace
 from orchestrator.spec.limits import AgentLimits
@@ -128,7 +129,10 @@ class AgentBench:
     tools: Sequence[Tool[Any]] = ()
     usd: float | None = None
     tokens: int | None = None
-    price: Price | None = None
+    price: Price | Mapping[str, Price] | None = None
+    fallback: str = ""
+    window: int | None = None
+    lacks: Lacks = field(default_factory=Lacks)
     clock: Clock = field(default_factory=FakeClock)
     words: Callable[..., str] = lambda name, **given: f"[{name}] {given}"
 
@@ -150,8 +154,8 @@ class AgentBench:
             log=self.log,
             artifacts=self.artifacts,
             clock=self.clock,
-            open_model=lambda _name: self.opened,
-            price_of=lambda _name: self.price,
+            open_model=lambda _name: self.model,
+            price_of=self._price_of,
             budget=self.budget,
             redact=lambda text: text,
             count=estimate,
@@ -160,7 +164,13 @@ class AgentBench:
             base_tools=(ReadFile(), *self.tools),
             read_tokens=8000,
             clip_tokens=4000,
+            lacks=self.lacks,
+            fallback=self.fallback,
+            window_of=lambda _name: self.window,
         )
+
+    def _price_of(self, model: str) -> Price | None:
+        return self.price.get(model) if isinstance(self.price, Mapping) else self.price
 
     def registry(self, desk: _Desk) -> Registry:
         return Registry([*self.services.base_tools, Finish(desk)])
@@ -195,11 +205,11 @@ class AgentBench:
         rebuilt: Rebuilt | None = None,
         hooks: Hooks = NO_HOOKS,
     ) -> Agent:
-        self.opened = model
+        services = replace(self.services, open_model=lambda _name: model)
         desk = _Desk()
         hooks = replace(hooks, on_last_call=desk.take_as_is)
         return build_agent(
-            self.services,
+            services,
             spec,
             registry=self.registry(desk),
             workspace=Workspace(self.root),
