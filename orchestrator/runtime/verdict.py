@@ -10,6 +10,7 @@ from datetime import datetime
 import orjson
 
 from orchestrator.agent.spec import Outcome
+from orchestrator.evidence import citations
 from orchestrator.ids import LEAD
 from orchestrator.messages import clean_text
 from orchestrator.runtime.finish import Report
@@ -133,7 +134,8 @@ def _without_report(
             session.earlier_report,
             session.earlier_result,
         )
-    if outcome.kind == "unvalidated" and words:
+    # Words that point to nothing are no report where there is something to report.
+    if outcome.kind == "unvalidated" and words and (citations(words) or not found):
         why = f"the report was not handed in and is unvalidated: {outcome.reason}"
         missing = [why, *missing]
         text = with_checks(words, missing, shortfall.remarks(roster))

@@ -1,15 +1,17 @@
 """A run in which any request can meet any fault, and what is counted of it.
 
 The lead sends two subagents, reads a file of its own, asks the first one further and
-hands in. All follows from the conversations alone, so that a run can be gone on with.
+hands in; where that one cannot go on, another stands in for it. All follows from the
+conversations alone, so that a run can be gone on with.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from fake_endpoint import (
     Answer,
@@ -55,15 +57,22 @@ PLACES = {
 
 
 def place_of(asked: Mapping[str, Any]) -> tuple[str, int]:
-    """Whose request this is, and how many steps it has behind it."""
+    """Whose request this is, and how many steps it has behind it.
+
+    A call that failed is made again; but nobody insists on a further question.
+    """
     first = text_of(asked["messages"][0]["content"])
+    blocks = [block for each in asked["messages"] for block in each["content"]]
+    asks = {each["id"] for each in blocks if each.get("name") == "follow_up"}
     done = sum(
-        block["type"] == "tool_result" and not block.get("is_error")
-        for message in asked["messages"]
-        for block in message["content"]
+        block["type"] == "tool_result"
+        and (not block.get("is_error") or block["tool_use_id"] in asks)
+        for block in blocks
     )
-    titles = [title for title in ("First", "Second") if f"# {title}\n" in first]
-    return (titles[0] if titles else "lead"), done
+    titled = re.search(r"^# (First|Second)(: .*)?$", first, re.MULTILINE)
+    if titled is None:
+        return "lead", done
+    return ("Stand-in" if titled[2] else titled[1]), done
 
 
 def right_reply(asked: Mapping[str, Any]) -> list[Block]:
@@ -78,8 +87,8 @@ def right_reply(asked: Mapping[str, Any]) -> list[Block]:
         return [text("I read."), read]
     if done == 1 and not is_last:
         return [text("I look."), look]
-    quote = OTHER if done > 3 else LINE
-    line = 2 if done > 3 else 1
+    line = 2 if done > 3 or who == "Stand-in" else 1
+    quote = FILES["refunds.md"].split("\n")[line - 1]
     claim = f"{who}: it takes as long as line {line} says."
     given = found(item(claim, f"refunds.md:{line}", quote))
     return [tool_use(f"toolu_{done}", "submit_findings", **given)]
@@ -106,13 +115,13 @@ class FaultPolicy:
     Attributes:
         fault: None: nothing goes wrong.
         place: whose request meets it, and how many steps that one has behind it.
-        times: how often; 0: for ever, and in all later requests of that agent.
+        meets: `once`; `one`: that agent from then on; `all`: everybody from then on.
         met: how often it was met.
     """
 
     fault: Fault | None = None
     place: tuple[str, int] = ("", 0)
-    times: int = 1
+    meets: Literal["once", "one", "all"] = "once"
     met: int = 0
 
     def __call__(self, asked: dict[str, Any]) -> Answer:
@@ -123,12 +132,10 @@ class FaultPolicy:
         return self.fault.make(whole)
 
     def _is_here(self, asked: dict[str, Any]) -> bool:
+        if self.met and self.meets != "one":
+            return self.meets == "all"
         who, done = place_of(asked)
-        if who != self.place[0]:
-            return False
-        if self.times:
-            return done == self.place[1] and self.met < self.times
-        return done >= self.place[1]
+        return who == self.place[0] and done >= self.place[1]
 
 
 @asynccontextmanager

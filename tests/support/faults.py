@@ -2,11 +2,13 @@
 
 A fault is made from the message of the right reply. `WIRE`: no whole answer, which may
 pass by itself. `REPLIES`: a whole answer of a model that slipped. `HARMLESS`: odd, and
-still the right reply. `LASTING`: what will not pass by itself.
+still the right reply. `DOWN`: nobody gets answers for now. `CLOSED`: nobody gets any
+with this key. `WRONG`: what one conversation meets again and again.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -27,7 +29,7 @@ from fake_endpoint import (
     thinking,
 )
 
-__all__ = ["HARMLESS", "LASTING", "REPLIES", "WIRE", "Fault"]
+__all__ = ["CLOSED", "DOWN", "HARMLESS", "REPLIES", "WIRE", "WRONG", "Fault"]
 
 Whole = dict[str, Any]
 
@@ -107,6 +109,14 @@ def _without_usage(events: list[Event]) -> list[Event]:
     return [{k: v for k, v in each.items() if k != "usage"} for each in events]
 
 
+_numbers = itertools.count()
+
+
+def _at_another_place(whole: Whole) -> Answer:
+    words = text(f"Now, for the {next(_numbers)}. time, I will do it.")
+    return dropped(words, *_content(whole))
+
+
 _SHORT = {"silence_s": 0.4, "call_s": 0.8}
 
 WIRE: dict[str, Fault] = {
@@ -179,4 +189,54 @@ HARMLESS: dict[str, Fault] = {
     "a second message behind the end": _changed(lambda events: events + events),
 }
 
-LASTING: dict[str, Fault] = {}
+DOWN: dict[str, Fault] = {
+    **{
+        name: WIRE[name]
+        for name in (
+            "429", "429 and a time", "500", "502 of a proxy", "529", "overload inside",
+            "reset before headers", "empty 200", "web page at 200", "silence",
+        )
+    },
+    "a reset, elsewhere each time": Fault(_at_another_place),
+    "429 and a time beyond reason": _status(
+        429, "rate_limit_error", headers={"retry-after": "999999"}
+    ),
+}  # fmt: skip
+
+CLOSED: dict[str, Fault] = {
+    "402": _status(402, "billing_error"),
+    "429 for money": _status(
+        429, "rate_limit_error", code="enforced_spend_limit_reached"
+    ),
+    "400 for money": _status(
+        400, "invalid_request_error", "Your credit balance is too low to go on."
+    ),
+    "money told inside": _always(stream_error("billing_error", "no money")),
+    "401": _status(401, "authentication_error"),
+    "403": _status(403, "permission_error"),
+    "key told inside": _always(stream_error("authentication_error", "bad key")),
+}
+
+WRONG: dict[str, Fault] = {
+    "400": _status(400, "invalid_request_error", "messages.1: it does not fit"),
+    "404": _status(404, "not_found_error", "no such model"),
+    "422 of another server": Fault(
+        lambda _whole: body(b'{"detail": "no"}', "application/json", status=422)
+    ),
+    "a redirect": Fault(
+        lambda _whole: Answer(
+            status=307, headers={"location": "https://example.org/"}, body=b""
+        )
+    ),
+    "invalid told inside": _always(stream_error("invalid_request_error", "no")),
+    "a refusal": _reply(text("I must not."), stop_reason="refusal"),
+    "too long": _status(413, "request_too_large", "too large"),
+    "the window": _reply(
+        text("It is"), stop_reason="model_context_window_exceeded"
+    ),
+    **{
+        name: WIRE[name]
+        for name in ("reset midway", "no message_stop", "no stop reason", "half a JSON")
+    },
+    **REPLIES,
+}  # fmt: skip
