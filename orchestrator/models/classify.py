@@ -90,7 +90,10 @@ _RULES: Final = (
         types=frozenset({"request_too_large", "exceed_context_size_error"}),
         text=re.compile(
             r"prompt is too long|exceeds? (the )?(available |maximum )?context"
-            r"|maximum context length|context (window|length|size) (is )?exceeded",
+            r"|maximum context length|context (window|length|size) (is )?exceeded"
+            r"|(longer|greater) than the (model's )?context length"
+            r"|context length of only|input is too long for"
+            r"|`max_new_tokens` must be <=",
             re.IGNORECASE,
         ),
     ),

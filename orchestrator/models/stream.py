@@ -11,6 +11,7 @@ from orchestrator.errors import ModelError
 from orchestrator.messages import Block
 from orchestrator.models.base import CacheMiss, Reply, Usage
 from orchestrator.models.classify import classify
+from orchestrator.models.features import stop_reason_of
 from orchestrator.models.growing import (
     Growing,
     block_problem,
@@ -198,7 +199,10 @@ def _reply(
     message: Mapping[str, Any], growing: list[Growing], usage: Mapping[str, Any]
 ) -> Reply:
     stop_reason = message.get("stop_reason")
-    if not isinstance(stop_reason, str):
+    if isinstance(stop_reason, str):
+        stop_reason = stop_reason_of(stop_reason)
+    elif stop_reason is not None or not growing:
+        # Some servers never say; but what holds nothing else either is no reply.
         raise broken("the reply does not say why it stopped", "no_stop_reason")
     content: list[Block] = []
     no_objects: dict[str, str] = {}

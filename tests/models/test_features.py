@@ -32,6 +32,12 @@ PYDANTIC = (
         ),
         pytest.param(PYDANTIC, "thinking", id="a list of pydantic"),
         pytest.param(
+            '[{"type":"extra_forbidden","loc":["body","messages",0,"cache_control"],'
+            '"msg":"Extra inputs are not permitted"}]',
+            "cache_control",
+            id="the same as JSON",
+        ),
+        pytest.param(
             'json: unknown field "cache_control"', "cache_control", id="strict Go"
         ),
         pytest.param(

@@ -435,9 +435,22 @@ def test_a_count_of_tokens_that_makes_no_sense_does_not_count(told: str) -> None
     assert usage.input_tokens == 100
 
 
-def test_a_reply_that_does_not_say_why_it_stopped_is_broken() -> None:
-    events = events_of(message(text("x")))
+def test_a_whole_reply_need_not_say_why_it_stopped() -> None:
+    events = events_of(message(text("x"), tool_use("t1", "grep", pattern="x")))
     events[-2]["delta"]["stop_reason"] = None
+
+    reply = accumulated(events)
+
+    assert reply.stop_reason is None
+    assert [block["type"] for block in reply.content] == ["text", "tool_use"]
+
+
+@pytest.mark.parametrize("content", [[], [text("x")]])
+def test_one_that_says_nothing_or_nonsense_of_it_is_broken(
+    content: list[dict[str, Any]],
+) -> None:
+    events = events_of(message(*content))
+    events[-2]["delta"]["stop_reason"] = 7 if content else None
 
     with pytest.raises(ModelError, match="why it stopped"):
         accumulated(events)

@@ -137,9 +137,6 @@ WIRE: dict[str, Fault] = {
     "reset midway": Fault(lambda whole: dropped(*_content(whole))),
     "end midway": Fault(lambda whole: dropped(*_content(whole), ending="close")),
     "no message_stop": _changed(lambda events: events[:-1]),
-    "no stop reason": Fault(
-        lambda whole: raw(*events_of({**whole, "stop_reason": None}))
-    ),
     "tried again on the way": _changed(lambda events: events[:-3] + events),
     "empty 200": _always(body(b"")),
     "204": _always(Answer(status=204, body=b"")),
@@ -182,6 +179,12 @@ HARMLESS: dict[str, Fault] = {
     "an id that is not legal": _of_call(id="é.!"),
     "a call at end_turn": Fault(
         lambda whole: raw(*events_of({**whole, "stop_reason": "end_turn"}))
+    ),
+    "no stop reason": Fault(
+        lambda whole: raw(*events_of({**whole, "stop_reason": None}))
+    ),
+    "a stop reason of another API": Fault(
+        lambda whole: raw(*events_of({**whole, "stop_reason": "tool_calls"}))
     ),
     "an empty text beside": Fault(_with_empty_text),
     "no usage": _changed(_without_usage),
@@ -236,7 +239,7 @@ WRONG: dict[str, Fault] = {
     ),
     **{
         name: WIRE[name]
-        for name in ("reset midway", "no message_stop", "no stop reason", "half a JSON")
+        for name in ("reset midway", "no message_stop", "half a JSON")
     },
     **REPLIES,
 }  # fmt: skip
