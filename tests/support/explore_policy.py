@@ -99,12 +99,20 @@ class ExplorePolicy:
             self.violations.append(problem)
             return refused(400, "invalid_request_error", problem)
         is_lead = any(tool["name"] == "delegate" for tool in asked["tools"])
-        done = replies_in(asked)
+        done = self.done(asked)
         parts = self._lead(asked, done) if is_lead else self._worker(asked, done)
         thought = f"{PLAN if is_lead else 'Step'} {done}: what comes next."
         sign = _signature(asked, len(asked["messages"]), thought)
         content = [thinking(thought, sign), *parts]
-        self._issued[sign] = content
+        return self.say(asked, content)
+
+    def done(self, asked: dict[str, Any]) -> int:
+        """How many steps of its plan an agent has behind it."""
+        return replies_in(asked)
+
+    def say(self, asked: dict[str, Any], content: list[Block]) -> Answer:
+        """Answer with this content, which must come back as it is."""
+        self._issued[content[0]["signature"]] = content
         return stream(*content, piece=200)
 
     def _lead(self, asked: dict[str, Any], done: int) -> list[Block]:
@@ -177,7 +185,7 @@ def _facts(
     for message in messages:
         for block in message["content"]:
             if block["type"] == "tool_use" and block["name"] == "read_file":
-                paths[block["id"]] = block["input"]["path"]
+                paths[block["id"]] = block["input"].get("path", "")
             elif block.get("tool_use_id") in paths:
                 shown = re.search(rf"(\d+)\t({wanted}.*)", text_of([block]))
                 if shown is not None:
