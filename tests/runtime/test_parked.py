@@ -207,7 +207,8 @@ async def test_a_key_that_is_refused_in_mid_run_parks_it(bench: RunBench) -> Non
 
 async def test_parked_again_nothing_is_lost(bench: RunBench) -> None:
     briefs = delegate(brief("One"), brief("Two"))
-    first = await bench.play([briefs], {"One": WORK, "Two": [READ, NO_CREDIT]})
+    workers: dict[str, Script] = {"One": WORK, "Two": [READ, NO_CREDIT]}
+    first = await bench.play([briefs], workers, limits={"concurrency": 1})
     second = await bench.resume(first.folder, [], {"Two": [NO_CREDIT]})
     third = await bench.resume(first.folder, [], {"Two": [DOWN]})
 
