@@ -323,7 +323,8 @@ class Lane:
             if storm.least > fits:
                 self._room.cut(max(CUT * storm.taken, fits))
             accepted = accepted_before(storm.newest, self._left, seconds=WINDOW_S)
-            self._pace.rejected(now, accepted=accepted)
+            told_s = storm.error.retry_after_s or 0.0
+            self._pace.rejected(now, accepted=accepted, told_s=told_s)
 
     def _wake(self) -> None:
         """Let the one in front look again: it may leave sooner than it knew."""

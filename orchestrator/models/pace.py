@@ -17,15 +17,17 @@ WINDOW_S = 1.0
 SHARE = 0.97
 """Of what was accepted: at the very limit, each hiccup of a network is too much."""
 CUT, MOST_CUT = 0.85, 0.7
-SEEN = 4
-"""Requests that the pace held back, before it is known how fast it really went."""
+SEEN, UNSEEN = 4, 3
+"""Requests that the pace held back, before it is known how fast it really went; the last
+of them was rejected, and two may have been saved up."""
 TRIM = 0.95
 """For a pace that went well for a while."""
 SLOWEST, FASTEST = 0.05, 1000.0
 """Requests a second: slower is for the service to ask for, faster is no pace."""
-QUIET_S, MAX_QUIET_S = 30.0, 120.0
-"""Before it grows for the first time after a rejection; the more often the same ceiling
-was met, the longer."""
+QUIET_S, MAX_QUIET_S = 15.0, 120.0
+QUIET_TIMES = 20.0
+"""It grows for the first time after so many told times without a rejection: the dearer
+one is, the later. The more often the same ceiling was met, the later still."""
 HASTE, MIN_QUIET_S = 0.5, 10.0
 """Each time it grows, less time passes before the next."""
 FIRST_STEP, STEP_GROWTH, MAX_STEP = 0.03, 2.0, 1.0
@@ -85,23 +87,25 @@ class Pace:
         self._spaced = requests
         self._spacing_s = over_s / max(requests, 1)
 
-    def rejected(self, now: float, *, accepted: int) -> None:
+    def rejected(self, now: float, *, accepted: int, told_s: float = 0.0) -> None:
         """Slow down; to be called once for all that left before the last cut.
 
         Args:
             now: the moment.
             accepted: requests that left in the last `WINDOW_S` before the rejected
                 one did, and were not rejected.
+            told_s: how long the service closed for all.
         """
         before = self.per_s
+        quiet_s = min(max(told_s * QUIET_TIMES, QUIET_S), MAX_QUIET_S)
         if math.isinf(before):
             self.per_s = max(accepted, 1) / WINDOW_S * SHARE
-            self._first_quiet_s = QUIET_S
+            self._first_quiet_s = quiet_s
         else:
             self.per_s = max(self._slower(now), SLOWEST)
             is_same = before / CONFIRMED <= self._ceiling <= before * CONFIRMED
             longer_s = min(self._first_quiet_s * 2, MAX_QUIET_S)
-            self._first_quiet_s = longer_s if is_same else QUIET_S
+            self._first_quiet_s = max(longer_s, quiet_s) if is_same else quiet_s
             self._ceiling = before
         self._proven = 0.0
         self._departed = self._held = 0
@@ -117,14 +121,11 @@ class Pace:
 
     @property
     def _seen_per_s(self) -> float:
-        """Return what went well since the rejection before, if that was the pace.
-
-        The first may have been saved up, and the last was rejected.
-        """
+        """Return what went well since the rejection before, if that was the pace."""
         seconds = self._last_at - self._first_at
         if seconds < WINDOW_S or self._held < SEEN:
             return math.inf
-        return max(self._departed - 2, 1) / seconds * SHARE
+        return max(self._departed - UNSEEN, 1) / seconds * SHARE
 
     def _may_grow(self, now: float) -> None:
         if now - self._rejected_at >= FORGET_S or self.per_s >= FASTEST:

@@ -75,7 +75,7 @@ def test_where_it_really_went_slower_it_falls_to_that() -> None:
 
 def test_it_grows_slowly_at_first_and_then_faster() -> None:
     pace = Pace()
-    pace.rejected(0, accepted=2)
+    pace.rejected(0, accepted=2, told_s=1.5)
     grown = []
 
     now = 0.0
@@ -90,7 +90,7 @@ def test_it_grows_slowly_at_first_and_then_faster() -> None:
 
 def test_what_is_not_held_back_does_not_make_it_grow() -> None:
     pace = Pace()
-    pace.rejected(0, accepted=2)
+    pace.rejected(0, accepted=2, told_s=1.5)
 
     for now in range(0, 600, 5):
         pace.left(now, was_held=False)
@@ -100,7 +100,7 @@ def test_what_is_not_held_back_does_not_make_it_grow() -> None:
 
 def test_after_a_quarter_of_an_hour_without_a_rejection_it_is_forgotten() -> None:
     pace = Pace()
-    pace.rejected(0, accepted=2)
+    pace.rejected(0, accepted=2, told_s=1.5)
 
     pace.left(901, was_held=True)
 
@@ -109,18 +109,18 @@ def test_after_a_quarter_of_an_hour_without_a_rejection_it_is_forgotten() -> Non
 
 def test_one_that_grew_too_far_falls_back_to_where_it_went_well() -> None:
     pace = Pace()
-    pace.rejected(0, accepted=2)
+    pace.rejected(0, accepted=2, told_s=1.5)
     _, now = left_until(pace, 0, 31)
     assert pace.per_s > 1.94
 
-    pace.rejected(now, accepted=2)
+    pace.rejected(now, accepted=2, told_s=1.5)
 
     assert pace.per_s == pytest.approx(1.94)
 
 
 def test_a_ceiling_that_is_met_again_is_tried_less_often() -> None:
     pace = Pace()
-    pace.rejected(0, accepted=2)
+    pace.rejected(0, accepted=2, told_s=1.5)
     now, tries = 0.0, []
 
     for _ in range(4):
@@ -128,10 +128,25 @@ def test_a_ceiling_that_is_met_again_is_tried_less_often() -> None:
         while pace.per_s <= ceiling:
             _, now = left_until(pace, now, now + 1)
         tries.append(now - began)
-        pace.rejected(now, accepted=2)
+        pace.rejected(now, accepted=2, told_s=1.5)
 
     assert tries[0] < tries[-1]
     assert tries[-1] >= 100
+
+
+@pytest.mark.parametrize(
+    ("told_s", "quiet_s"), [(0, 15), (0.2, 15), (1, 20), (3, 60), (60, 120)]
+)
+def test_the_dearer_a_rejection_the_later_it_grows(
+    told_s: float, quiet_s: float
+) -> None:
+    pace = Pace()
+    pace.rejected(0, accepted=2, told_s=told_s)
+
+    _, now = left_until(pace, 0, quiet_s - 2)
+    assert pace.per_s == pytest.approx(1.94)
+    left_until(pace, now, quiet_s + 2)
+    assert pace.per_s == pytest.approx(1.94 * 1.03)
 
 
 def test_those_that_waited_for_a_told_time_are_spread() -> None:
