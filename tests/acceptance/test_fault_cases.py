@@ -42,6 +42,15 @@ The list names, for each numbered case, the tests that hold it off, wherever the
   32 cache reads are counted as the largest turn
        models/test_stream.py::test_cache_reads_of_several_replies_add_up
        test_cache_reads_of_a_run_add_up
+  34 all parallel subagents come back on the same beat, too early
+       models/test_rate_limits.py::test_two_a_second_take_hardly_longer_than_the_limit_itself
+       models/test_rate_limits.py::test_agents_that_met_a_limit_together_do_not_come_back_together
+       acceptance/test_rate_limits.py::test_eight_behind_one_limit_all_end_and_nothing_leaves_too_early
+  35 a told time as a date, negative, or garbage
+       models/test_governor.py::test_retry_after_is_obeyed_in_all_its_forms
+  36 failed calls are issued again without bound
+       models/test_governor.py::test_tries_are_bounded_where_every_one_is_rejected
+       acceptance/test_rate_limits.py::test_where_every_subagent_is_rejected_for_ever_tries_are_bounded
   37 an overload inside a stream of status 200 is not tried again
        models/test_anthropic.py::test_an_overload_told_inside_the_stream_is_an_overload
        test_faults_of_the_wire_cost_a_retry_and_nothing_else
@@ -199,9 +208,9 @@ from orchestrator.tools.base import Effects, ToolContext
 
 TESTS = Path(__file__).resolve().parents[1]
 CASES = (
-    2, 3, 4, 5, 6, 7, 10, 11, 13, 14, 15, 17, 18, 31, 32, 37, 38, 39, 40, 41, 42, 43,
-    45, 46, 47, 49, 50, 53, 54, 56, 57, 58, 59, 61, 62, 63, 64, 65, 66, 67, 68, 69, 71,
-    80, 81, 84, 87, 88, 89, 91,
+    2, 3, 4, 5, 6, 7, 10, 11, 13, 14, 15, 17, 18, 31, 32, 34, 35, 36, 37, 38, 39, 40,
+    41, 42, 43, 45, 46, 47, 49, 50, 53, 54, 56, 57, 58, 59, 61, 62, 63, 64, 65, 66, 67,
+    68, 69, 71, 80, 81, 84, 87, 88, 89, 91,
 )  # fmt: skip
 LINE = "A refund takes 14 days from the day the goods arrive."
 QUOTE = item("A refund takes 14 days after arrival.", "refunds.md:1", LINE)
@@ -779,8 +788,9 @@ async def test_a_profile_of_any_name_is_copied_under_a_safe_one(
     texts = [path.read_text(encoding="utf-8") for path in copies]
     assert all(any(f"name: '{name}'" in text for text in texts) for name in names)
     inside = {path for path in copies if "up" in path.stem}
+    ours = {f"{name}.md" for name in ("follow_up", "wrap_up_lead", "wrap_up_subagent")}
     assert set((ended.folder / "inputs").glob("**/*up*.md")) == inside | {
-        ended.folder / "inputs" / "prompts" / "follow_up.md"
+        ended.folder / "inputs" / "prompts" / name for name in ours
     }
 
 
