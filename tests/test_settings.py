@@ -37,6 +37,14 @@ def test_the_environment_overrides_settings() -> None:
     assert settings.runs_dir == Path("/data/runs")
 
 
+def test_how_many_requests_are_under_way_is_a_whole_number() -> None:
+    assert Settings.load({}).max_connections == 500
+    assert Settings.load({"ORCHESTRATE_MAX_CONNECTIONS": "8"}).max_connections == 8
+    for wrong in ("0", "-1", "2.5", "many", "²"):
+        with pytest.raises(SpecError, match="a whole number from 1 up, got"):
+            Settings.load({"ORCHESTRATE_MAX_CONNECTIONS": wrong})
+
+
 def test_what_an_endpoint_lacks_is_a_list_of_known_names() -> None:
     found = Settings.load({"ORCHESTRATE_ENDPOINT_LACKS": "thinking, cache_control"})
 

@@ -61,6 +61,8 @@ def examine(env: Mapping[str, str], runs_dir: Path) -> Iterator[Check]:
         "ok",
         f"lead {settings.lead_model}, subagents {settings.subagent_model}",
     )
+    at_once = f"at most {settings.max_connections} of one model at once"
+    yield Check("requests", "ok", at_once)
     yield _endpoint(
         env.get("ANTHROPIC_BASE_URL") or DEFAULT_URL, is_needed=bool(source)
     )
