@@ -66,7 +66,7 @@ async def spend(
 
 
 def booked(ended: Ended) -> float:
-    return sum(event.data["usd"] for event in ended.events("model.answered"))
+    return sum(float(event.data["usd"]) for event in ended.events("model.answered"))
 
 
 def assert_the_figures_are_those_of_the_bill(
