@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 from email.utils import format_datetime
 from itertools import pairwise
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -67,7 +68,7 @@ class Bench:
         self.errors: list[ModelError] = []
         self.retries: list[Retry] = []
 
-    async def ask(self, name: str = "x", model: str = "m", **fields: object) -> None:
+    async def ask(self, name: str = "x", model: str = "m", **fields: Any) -> None:
         request = replace(request_for(model), system=[{"text": name}], **fields)
         try:
             reply = await self.model.complete(request, on_retry=self.retries.append)
@@ -76,7 +77,7 @@ class Bench:
         else:
             self.replies.append(reply)
 
-    async def ask_all(self, count: int, **fields: object) -> None:
+    async def ask_all(self, count: int, **fields: Any) -> None:
         async with anyio.create_task_group() as group:
             for number in range(count):
                 group.start_soon(lambda name: self.ask(name, **fields), str(number))

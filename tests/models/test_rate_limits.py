@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from limited_service import (
@@ -49,7 +50,7 @@ async def played(
     agents: int = AGENTS,
     calls: int = CALLS,
     most_at_once: int = 500,
-    **told: object,
+    **told: Any,
 ) -> Ended:
     clock = FakeClock()
     service = Service(clock, limit, **told)
