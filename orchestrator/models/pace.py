@@ -14,12 +14,12 @@ __all__ = ["WINDOW_S", "Pace"]
 
 WINDOW_S = 1.0
 """What was accepted is counted over so long before the rejected request left."""
-SHARE = 0.97
+SHARE = 0.95
 """Of what was accepted: at the very limit, each hiccup of a network is too much."""
 CUT, MOST_CUT = 0.85, 0.7
 SEEN, UNSEEN = 4, 3
-"""Requests that the pace held back, before it is known how fast it really went; the last
-of them was rejected, and two may have been saved up."""
+"""Requests that the pace held back, before it is known how fast it really went; the
+last of them was rejected, and two may have been saved up."""
 TRIM = 0.95
 """For a pace that went well for a while."""
 SLOWEST, FASTEST = 0.05, 1000.0
