@@ -6,12 +6,15 @@ how long a request was, or how long one may be, that is believed from then on.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from orchestrator.agent.reserving import BLOCK_TOKENS, LEAST_OUTPUT_TOKENS
 from orchestrator.agent.state import AgentState
 from orchestrator.agent.stops import WINDOW
+from orchestrator.context.transcript import Transcript
 from orchestrator.errors import LimitReached
 from orchestrator.messages import Block, Message, text_of, tool_calls
 from orchestrator.models.base import EXCEEDED, Reply
@@ -32,8 +35,10 @@ __all__ = [
 
 MAX_OUTPUT_TOKENS: Final = 64_000
 """No reply is asked for that is longer, whatever the model can say."""
-LEAST_OUTPUT_TOKENS: Final = 1024
-"""Output that a request must have room for, if the agent may say so much."""
+MARGIN: Final = 1.1
+"""Above what is only estimated."""
+TURN_TOKENS: Final = 64
+"""What templates of models put around the messages of a turn."""
 LAST_OUTPUT_TOKENS: Final = 2048
 """Room that is made for a last call's."""
 SOME_TOKENS: Final = 2048
@@ -61,10 +66,22 @@ def output_within(state: AgentState, window: int | None) -> int:
     most, window = state.max_output_tokens, smallest(window, state.window)
     if window is None:
         return most
-    room = window - state.transcript.tokens
-    if room < min(most, LEAST_OUTPUT_TOKENS):
+    room, least = window - state.transcript.tokens, min(most, LEAST_OUTPUT_TOKENS)
+    if room < least:
         raise window_full(state, window)
-    return min(most, room)
+    return min(most, max(window - _likely_tokens(state.transcript), least))
+
+
+def _likely_tokens(transcript: Transcript) -> int:
+    """Return how long a request is likely to be at most, in tokens.
+
+    With less margin than for money: where it is longer, the endpoint says so, and that
+    costs nothing.
+    """
+    added = math.ceil(transcript.added_tokens * max(transcript.dearness, MARGIN))
+    around = transcript.added_blocks * BLOCK_TOKENS
+    around += TURN_TOKENS if around else 0
+    return transcript.known_tokens + added + around
 
 
 def output_ceiling(model: str, wanted: int) -> int:
@@ -100,6 +117,7 @@ def learn_from_refusal(state: AgentState, kind: str, message: str) -> None:
     if told.output:
         state.max_output_tokens = min(state.max_output_tokens, told.output)
     if told.input:
+        state.transcript.measured(told.input)
         state.transcript.reported(told.input)
     if told.window:
         state.window = smallest(state.window, told.window)

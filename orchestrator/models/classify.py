@@ -117,6 +117,8 @@ _RULES: Final = (
         statuses=frozenset({529}),
         types=frozenset({"overloaded_error"}),
     ),
+    # Whatever type they give it: such a status will not pass.
+    _Rule("invalid", statuses=frozenset({400, 404, 405, 422})),
     _Rule(
         "transient",
         statuses=frozenset({408, 409, 425}),

@@ -66,7 +66,8 @@ class TestBeforeItLeaves:
 
         assert outputs(bench)[0] == 2000
         asked = bench.events("model.requested")[1].data
-        assert asked["estimated_tokens"] + asked["max_output_tokens"] == 3000
+        room = 3000 - asked["estimated_tokens"]
+        assert 0.9 * room < asked["max_output_tokens"] < room
 
     async def test_without_room_for_an_answer_only_the_last_call_is_left(
         self, tmp_path: Path

@@ -54,6 +54,11 @@ def test_a_ramp_limit_is_a_rate_limit() -> None:
     assert classify(failure).kind == "rate_limited"
 
 
+def test_a_wrong_request_will_not_pass_whatever_type_it_is_given() -> None:
+    assert classify(Failure(400, type="api_error", message="no")).kind == "invalid"
+    assert classify(Failure(500, type="api_error", message="no")).kind == "transient"
+
+
 @pytest.mark.parametrize(
     ("words", "kind"),
     [
