@@ -63,7 +63,7 @@ The list names, for each numbered case, the tests that hold it off, wherever the
        models/test_anthropic.py::test_pings_for_ever_do_not_hold_a_call_beyond_its_limit
        models/test_anthropic.py::test_pings_do_not_break_a_silence
   41 a lead waits for ever for one that never answers
-       acceptance/test_failures.py::test_one_never_answers_and_is_given_up_at_its_limit
+       acceptance/test_failures.py::test_one_that_alone_gets_no_answer_is_given_up
        acceptance/test_hangs.py::test_nine_of_which_one_hangs_end_with_eight_findings_and_one_named_failure
        runtime/test_stalls.py::test_one_that_stalls_costs_its_siblings_nothing
   42 the lead is stopped, and its subagents go on spending
