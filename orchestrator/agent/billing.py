@@ -36,7 +36,7 @@ def bill(
 ) -> Bill:
     """Return what a reply costs.
 
-    A refusal before any output is not billed (Anthropic, stop reasons, August 2026).
+    A refusal before any output costs no money (Anthropic, stop reasons, August 2026).
 
     Args:
         price: of its model, or None if unknown.
@@ -46,7 +46,7 @@ def bill(
     """
     if reply.stop_reason == "refusal" and not reply.content:
         free = 0.0 if price else None
-        return Bill(free, Amount(), doubt={"counted_usd": free, "counted_tokens": 0})
+        return Bill(free, Amount(0.0, reply.usage.limited_tokens))
     usage, told = reply.usage, reply.usage
     if told.known:
         usage = counted(told, reply.content, sent_tokens=sent_tokens, count=count)

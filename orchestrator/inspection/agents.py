@@ -269,6 +269,8 @@ class AgentView:
             self.context_tokens = self.tokens.sent - before or self.context_tokens
             if usage.get("known") is False:
                 self.cost.add_cut(*self._set_aside)
+        if self._is_first:
+            self.reason = ""  # of a call before, that failed and was got over
         self.cost.add_call(data.get("usd"), data.get("usd_parts"))
         if isinstance(usage, dict) and data.get("counted_tokens") is not None:
             told = Tokens()

@@ -178,7 +178,7 @@ class TestMoney:
         assert (first["usd"], first["usage"]["input_tokens"]) == (0.0, 500)
         assert second["usd"] == pytest.approx((100 * 3 + 10 * 30) / 1e6)
         assert bench.budget.spent.usd == pytest.approx(second["usd"])
-        assert bench.budget.spent.tokens == 110
+        assert bench.budget.spent.tokens == 501 + 110
 
     async def test_one_after_some_output_is_paid_for(self, tmp_path: Path) -> None:
         bench = make(tmp_path, usd=1.0)

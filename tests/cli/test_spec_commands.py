@@ -263,6 +263,57 @@ class TestCheck:
         assert "dollars unknown" in out
         assert "note: the price of `qwen3-unknown` is unknown" in out
 
+    def test_the_model_after_a_refusal_is_shown_and_must_have_a_price_too(
+        self, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    ) -> None:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+        path = here / "t.yaml"
+        path.write_text("objective: x\nfallback_model: claude-opus-5-5\n")
+        assert main(["check", "t.yaml"]) == 0
+        assert "after a refusal: claude-opus-5-5" in capsys.readouterr().out
+        assert main(["check", "t.yaml", "--json"]) == 0
+        assert as_json(capsys)["models"]["fallback"] == "claude-opus-5-5"
+
+        path.write_text("objective: x\nfallback_model: own\nlimits: {usd: 1}\n")
+        assert main(["check", "t.yaml"]) == 2
+        assert "the price of `own` is unknown" in capsys.readouterr().err
+        # An offline run asks nobody else.
+        assert main(["check", "t.yaml", "--set", "model=offline"]) == 0
+
+    @pytest.mark.parametrize(
+        ("name", "words"),
+        [
+            ("openai:gpt-5", "is of another provider"),
+            ("two words", "is no model"),
+            ("offline", "cannot go on with the conversation of a language model"),
+        ],
+    )
+    def test_what_cannot_go_on_after_a_refusal_is_refused(
+        self,
+        here: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: Capture,
+        name: str,
+        words: str,
+    ) -> None:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+        (here / "t.yaml").write_text(f"objective: x\nfallback_model: {name}\n")
+
+        assert main(["check", "t.yaml"]) == 2
+
+        told = capsys.readouterr().err
+        assert "t.yaml:2: `fallback_model`: " in told
+        assert words in told
+
+    def test_the_window_of_ones_own_model_can_be_told(
+        self, here: Path, capsys: Capture
+    ) -> None:
+        policy = "context_policy: {window_tokens: 16000}"
+        (here / "t.yaml").write_text(f"objective: x\n{policy}\n")
+
+        assert main(["check", "t.yaml"]) == 0
+        assert "window_tokens: 16000" in capsys.readouterr().out
+
     def test_a_profile_beside_the_task_wins_and_says_so(
         self, task: Path, here: Path, capsys: Capture
     ) -> None:

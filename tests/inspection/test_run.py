@@ -116,6 +116,31 @@ def test_unsupported_items_are_named(finished: RunView) -> None:
     assert agent.unsupported_claims == ["Refresh tokens are never rotated."]
 
 
+def test_who_answers_after_a_refusal_is_shown() -> None:
+    view = RunView()
+    view.apply(event("run.started", task="t"))
+    view.apply(event("agent.started", "lead", role="lead", model="first", title="t"))
+    view.apply(event("model.replaced", "lead", model="first", instead="other"))
+
+    agent = view.agents["lead"].to_dict(None)
+    assert (agent["model"], agent["refused_by"]) == ("other", ["first"])
+    table = "\n".join(agent_table(view, now=None, style=Style(is_on=False)))
+    assert "first refused; other went on in its place" in table
+    live = live_lines(view, now=NOW, columns=200, rows=20, style=Style(is_on=False))
+    assert "(other in its model's place)" in "\n".join(live)
+
+
+def test_a_failure_that_was_got_over_is_no_reason() -> None:
+    view = RunView()
+    view.apply(event("agent.started", "lead", role="lead", model="m", title="t"))
+    view.apply(event("model.failed", "lead", turn=1, error="invalid", message="no"))
+    assert view.agents["lead"].reason == "invalid: no"
+
+    view.apply(event("model.answered", "lead", turn=1, content=[], usage={}))
+
+    assert view.agents["lead"].reason == ""
+
+
 def test_the_end_of_the_run_is_taken_over(finished: RunView) -> None:
     assert (finished.state, finished.exit_code) == ("partial", 3)
     assert len(finished.missing) == 2

@@ -96,6 +96,22 @@ def test_every_kind_has_a_sentence_of_one_line(kind: str) -> None:
             "report sent back: 1 citation, 1 wrong: [x:1]",
         ),
         (
+            "model.replaced",
+            {"model": "a", "instead": "b", "reason": "cyber"},
+            "a refused (cyber); b goes on in its place",
+        ),
+        (
+            "model.adapted",
+            {"model": "a", "without": ["thinking"], "message": "unknown field"},
+            "asks a without thinking from now on: unknown field",
+        ),
+        (
+            "model.adapted",
+            {"model": "a", "without": ["thinking", "diagnostics"], "message": ""},
+            "asks a without thinking, diagnostics from now on, as others have found "
+            "out",
+        ),
+        (
             "cache.missed",
             {"expected": 9000, "read": 0, "cause": "expired"},
             "read 0 of 9k tokens from the prompt cache: too long after the request "
