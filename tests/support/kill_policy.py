@@ -6,10 +6,11 @@ on with holds the same conversations as one that was left in peace, byte for byt
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import re
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
@@ -144,6 +145,15 @@ def _is_again(message: dict[str, Any]) -> bool:
     )
 
 
+def _named(answer: Answer, message: str) -> Answer:
+    """The answer with an id that follows from the request: the next one names it."""
+    events = copy.deepcopy(answer.events)
+    for event in events:
+        if event["type"] == "message_start":
+            event["message"]["id"] = message
+    return replace(answer, events=events)
+
+
 @dataclass
 class Slow:
     """Answers as `policy` does, after a moment that follows from the request.
@@ -159,8 +169,8 @@ class Slow:
 
     async def __call__(self, asked: dict[str, Any]) -> Answer:
         self.arrived.append(time.monotonic())
-        answer = self.policy(asked)
-        digest = hashlib.sha256(orjson.dumps(asked["messages"])).digest()
+        digest = hashlib.sha256(orjson.dumps(asked)).digest()
+        answer = _named(self.policy(asked), f"msg_{digest.hex()[:12]}")
         share = int.from_bytes(digest[:4], "big") / 2**32
         await anyio.sleep(self.least_s + share * (self.most_s - self.least_s))
         return answer
