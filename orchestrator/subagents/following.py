@@ -24,8 +24,9 @@ ROOM_TOKENS = 20_000
 """What an answer may add to a conversation: a few reads, and the findings."""
 ROOM_SHARE = 0.2
 """Of a small window, in place of that."""
-CANNOT_GO_ON = ("too_long:", "invalid:", "thinking_bound:")
-"""Errors of a model that will not have the conversation any more, or is gone."""
+CUT_SHORT = ("failed", "limit")
+CANNOT_GO_ON = ("`window` reached", "too_long:", "invalid:", "thinking_bound:")
+"""Why the conversation cannot be gone on with: it is full, or the model will not."""
 MAX_TITLE_CHARS = 200
 MAX_SUMMARY_CHARS = 2000
 MAX_CLAIM_CHARS = 400
@@ -111,7 +112,7 @@ class Following:
         if found is None or self.roster.of_call(place.parent, call):
             return
         answer = place.answers[found[1]]
-        if answer.outcome == "failed" and answer.reason.startswith(CANNOT_GO_ON):
+        if answer.outcome in CUT_SHORT and answer.reason.startswith(CANNOT_GO_ON):
             await self._send_new(call, place, clean_text(question).strip())
 
     def _has_room(self, place: Place, question: str) -> bool:
