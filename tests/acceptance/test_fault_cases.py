@@ -54,14 +54,20 @@ The list names, for each numbered case, the tests that hold it off, wherever the
   37 an overload inside a stream of status 200 is not tried again
        models/test_anthropic.py::test_an_overload_told_inside_the_stream_is_an_overload
        test_faults_of_the_wire_cost_a_retry_and_nothing_else
+       acceptance/test_fault_matrix.py::test_what_is_no_answer_costs_a_retry_and_nothing_else
   38 a stream that closes inside a call
        models/test_stream.py::test_a_stream_without_its_end_is_no_reply
        test_faults_of_the_wire_cost_a_retry_and_nothing_else
+       acceptance/test_fault_matrix.py::test_what_is_no_answer_costs_a_retry_and_nothing_else
   39 JSON of the retry glued to that of the broken try
        models/test_anthropic.py::test_only_the_second_try_counts_after_a_drop_inside_a_call
+       models/test_odd_streams.py::test_a_second_message_inside_the_first_is_never_glued_to_it
+       runtime/test_faults.py::test_half_a_call_is_never_glued_to_the_next_try
   40 pings keep a call alive for ever
        models/test_anthropic.py::test_pings_for_ever_do_not_hold_a_call_beyond_its_limit
        models/test_anthropic.py::test_pings_do_not_break_a_silence
+       models/test_wire.py::test_what_says_nothing_is_silence
+       models/test_wire.py::test_a_trickle_of_tokens_ends_with_the_time_of_the_call
   41 a lead waits for ever for one that never answers
        acceptance/test_failures.py::test_one_that_alone_gets_no_answer_is_given_up
        acceptance/test_hangs.py::test_nine_of_which_one_hangs_end_with_eight_findings_and_one_named_failure
@@ -152,6 +158,7 @@ The list names, for each numbered case, the tests that hold it off, wherever the
   89 `end_turn` with a call in it
        models/test_stream.py::test_blocks_decide_where_end_turn_comes_with_a_call
        test_a_call_runs_though_the_reply_says_end_turn
+       acceptance/test_fault_matrix.py::test_what_is_odd_but_right_costs_nothing
   91 a runs folder that cannot be written
        store/test_layout.py::test_a_read_only_runs_folder_is_refused
        test_a_file_in_the_place_of_the_runs_folder_costs_nothing
