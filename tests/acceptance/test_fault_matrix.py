@@ -24,7 +24,7 @@ import anyio
 import orjson
 import pytest
 from fake_endpoint import FakeEndpoint
-from fault_bench import CALLS, FILES, PLACES, FaultPolicy, serving
+from fault_bench import CALLS, FILES, PLACES, FaultPolicy, left_by, serving
 from faults import CLOSED, DOWN, HARMLESS, REPLIES, WIRE, WRONG, Fault
 from run_bench import Ended, RunBench
 
@@ -93,7 +93,7 @@ async def passes(
     assert endpoint.violations == []
     assert (result.state, result.exit_code, result.missing) == ("done", 0, [])
     assert len(endpoint.requests) == CALLS + costs
-    ended = Ended(result, here)
+    ended = left_by(result)
     worked = [each for each in ended.events("tool.ended") if not each.data["is_error"]]
     assert len(worked) == CALLS
     return endpoint, ended

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from explore_policy import ExplorePolicy, lay_parts
 from fake_endpoint import Answer, Block, message
-from fault_bench import serving
+from fault_bench import left_by, serving
 from faults import REPLIES, WIRE
 from run_bench import Ended, RunBench
 
@@ -78,7 +78,7 @@ async def run(
     lay_parts(bench.root, PARTS)
     async with serving(bench, policy) as (endpoint, here):
         result = await here.run(bench.task(model="claude-haiku-5-5", limits=limits))
-    return Ended(result, here), policy, [*endpoint.violations, *policy.violations]
+    return left_by(result), policy, [*endpoint.violations, *policy.violations]
 
 
 def check(ended: Ended, policy: Mixed, violations: list[str]) -> None:

@@ -17,6 +17,7 @@ from fake_endpoint import (
     Answer,
     Block,
     FakeEndpoint,
+    Script,
     events_of,
     message,
     text,
@@ -24,16 +25,17 @@ from fake_endpoint import (
     tool_use,
 )
 from faults import Fault
-from run_bench import RunBench, brief, found, item
+from run_bench import Ended, RunBench, brief, found, item
 
 from orchestrator.api import Orchestrator
 from orchestrator.clock import Clock
 from orchestrator.messages import text_of
 from orchestrator.models.anthropic import AnthropicModel
 from orchestrator.models.governor import Governor
-from orchestrator.testing import FakeClock
+from orchestrator.runtime.result import RunResult
+from orchestrator.testing import FakeClock, ScriptedModel
 
-__all__ = ["CALLS", "FILES", "PLACES", "FaultPolicy", "serving"]
+__all__ = ["CALLS", "FILES", "PLACES", "FaultPolicy", "left_by", "serving"]
 
 LINE = "A refund takes 14 days from the day the goods arrive."
 OTHER = "Without a receipt a refund takes 30 days at the most."
@@ -140,7 +142,7 @@ class FaultPolicy:
 
 @asynccontextmanager
 async def serving(
-    bench: RunBench, policy: FaultPolicy, clock: Clock | None = None
+    bench: RunBench, policy: Script, clock: Clock | None = None
 ) -> AsyncIterator[tuple[FakeEndpoint, Orchestrator]]:
     """An endpoint that plays `policy`, and what runs tasks over it."""
     clock = clock or FakeClock()
@@ -154,3 +156,8 @@ async def serving(
                 yield endpoint, here
         finally:
             await governor.aclose()
+
+
+def left_by(result: RunResult) -> Ended:
+    """What a run over an endpoint left."""
+    return Ended(result, ScriptedModel(()))
