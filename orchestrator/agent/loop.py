@@ -312,7 +312,7 @@ class Agent:
         """Make the last call and keep its reply; return why it failed, or ""."""
         state, turns = self.state, self.spec.limits.turns
         if state.last_answered:
-            return state.ending.reason if state.ending else ""
+            return self._refused(state.ending.refused) if state.ending else ""
         if turns is not None and state.turns >= turns:
             return "no turn is left for it"
         if state.transcript.open_calls and not state.pending_results:

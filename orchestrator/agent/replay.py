@@ -174,8 +174,8 @@ class Replay:
             if verdict.more_output:
                 most = self.spec.max_output_tokens
                 state.raise_output(output_ceiling(state.form.model, most))
-        elif verdict.refused:
-            state.ending = verdict
+        else:
+            state.ending = verdict if verdict.refused else None
         if answered.kept and answered.content:
             state.take_reply(answered.content, reply.usage)
             state.prior = dict(barred_calls(reply))

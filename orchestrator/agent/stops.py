@@ -76,6 +76,7 @@ class Verdict:
         end: how the loop ends, or "" to go on.
         reason: why it ends, for people; with `end` limit, the name of the limit.
         count: with `end` limit, how often it happened.
+        refused: category of a refusal, or ""; another model may go on.
     """
 
     keep: bool = True
@@ -86,7 +87,6 @@ class Verdict:
     reason: str = ""
     count: int = 0
     refused: str = ""
-    """Category of a refusal; another model may go on."""
 
 
 def usable(reply: Reply, used_ids: Collection[str]) -> Reply:
@@ -177,8 +177,7 @@ def refused_by(categories: Mapping[str, str]) -> str:
 def judge(reply: Reply, was: Streaks) -> tuple[Verdict, Streaks]:
     """Return what to do with a usable reply, and the streaks after it."""
     if category := refusal(reply):
-        reason = f"refused: {category}"
-        return Verdict(keep=False, end="failed", reason=reason, refused=category), was
+        return Verdict(keep=False, end="failed", refused=category), was
     if tool_calls(reply.content):
         return _with_calls(reply, was)
     text = text_of(reply.content).strip()

@@ -248,6 +248,20 @@ async def test_a_last_call_without_a_hand_in_is_not_made_again(
     )
 
 
+async def test_a_last_call_after_repeats_counts_in_a_later_process(
+    tmp_path: Path,
+) -> None:
+    bench = AgentBench(tmp_path, [Echo()])
+    again: list[Step] = [use(f"t{n}", text="the same") for n in range(5)]
+    before = await bench.run([*again, DONE])
+    bench.cut(len(bench.events()) - 1)
+
+    outcome = await bench.resume([])
+
+    assert (before.kind, before.limit) == ("submitted", "repeats")
+    assert outcome == before
+
+
 async def test_a_last_call_that_failed_is_made_again(tmp_path: Path) -> None:
     bench = AgentBench(tmp_path)
     await bench.run([fail("overloaded")], limits=AgentLimits(turns=1))

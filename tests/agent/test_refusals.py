@@ -281,6 +281,20 @@ async def test_an_end_by_refusal_is_reached_again_without_a_call(
     assert bench.requests == []
 
 
+async def test_an_end_by_a_refused_last_call_is_told_alike_in_a_later_process(
+    tmp_path: Path,
+) -> None:
+    bench = make(tmp_path)
+    limits = AgentLimits(turns=1)
+    before = await bench.run([refuses("bio"), refuses("cyber")], limits=limits)
+    bench.cut(len(bench.events()) - 1)
+
+    outcome = await bench.resume([])
+
+    assert "bio" in before.reason
+    assert outcome == before
+
+
 async def test_a_damaged_log_is_proved_by_what_each_model_was_sent(
     tmp_path: Path,
 ) -> None:

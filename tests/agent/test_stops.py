@@ -162,7 +162,7 @@ READ = use()
         pytest.param(
             reply(text("no"), stop="refusal", stop_details={"category": "cyber"}),
             FRESH,
-            Verdict(keep=False, end="failed", reason="refused: cyber", refused="cyber"),
+            Verdict(keep=False, end="failed", refused="cyber"),
             id="a refusal says its category",
         ),
         pytest.param(
@@ -171,7 +171,6 @@ READ = use()
             Verdict(
                 keep=False,
                 end="failed",
-                reason="refused: no category",
                 refused="no category",
             ),
             id="calls of a refusal are not run",
