@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 NOT_CACHED: Final = "not_cached"
-RESULT_REPLACED: Final = "a result that is lost is replaced"
+RESULT_REPLACED: Final = "a result is replaced"
 THINKING_LEFT_OUT: Final = "thinking is left out"
 OTHER_HEAD: Final = "another model, or other fields"
 MIN_MISSED_TOKENS: Final = 512
@@ -125,7 +125,8 @@ class CacheWatch:
                 an agent's first; an estimate, so that half of it will do.
         """
         if rewritten != self._rewritten:
-            self.changed, self._rewritten = THINKING_LEFT_OUT, rewritten
+            self.changed = self.changed or THINKING_LEFT_OUT
+            self._rewritten = rewritten
         if head is not None:
             if self._head and head.data != self._head:
                 self.changed = OTHER_HEAD

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from orchestrator.agent.budget import NOTHING, Amount
-from orchestrator.agent.cache_watch import CacheWatch
+from orchestrator.agent.cache_watch import RESULT_REPLACED, CacheWatch
 from orchestrator.agent.counting import is_too_few
 from orchestrator.agent.form import Form
 from orchestrator.agent.incoming import ResultSizes
@@ -238,6 +238,7 @@ class AgentState:
             less = self.count(text_of([before])) - self.count(replaced.content)
             self.transcript.shortened(less)
             self._compose("results", -less)
+            self.cache.changed = RESULT_REPLACED
 
     def reopen(self) -> None:
         """Forget how the agent ended: it is given more to do."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+from agent_bench import DONE, AgentBench, Echo, use
 
 from orchestrator.agent.cache_watch import CacheUse, CacheWatch, Missed, start_of
 from orchestrator.context.view import Head, make_head
-from orchestrator.events import Event
+from orchestrator.events import Event, ResultReplaced
 from orchestrator.messages import text_block
 from orchestrator.models.base import CacheMiss, Usage
+from orchestrator.testing import ScriptedModel
 
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
 SHORTEST = 1024
@@ -118,6 +121,13 @@ def test_only_what_is_clearly_less_is_told(
             "a result is replaced",
             id="a result replaced",
         ),
+        pytest.param(
+            {"changed": "a result is replaced"},
+            {"rewritten": 1},
+            "prefix_changed",
+            "a result is replaced",
+            id="that is the cause, not thinking",
+        ),
         pytest.param({"is_resumed": True}, {}, "resumed", "", id="resumed"),
         pytest.param(
             {"is_resumed": True},
@@ -198,11 +208,11 @@ def test_what_can_be_read_depends_on_the_time_and_on_changes() -> None:
 
 
 def test_that_there_is_no_cache_is_found_once_for_each_model() -> None:
-    use = CacheUse()
+    known = CacheUse()
     long, short = used(fresh=5000), used(fresh=1500)
 
     found = [
-        use.is_found_without(model, usage, SHORTEST)
+        known.is_found_without(model, usage, SHORTEST)
         for model, usage in [
             ("m", short),
             ("m", short),
@@ -216,7 +226,17 @@ def test_that_there_is_no_cache_is_found_once_for_each_model() -> None:
     ]
 
     assert [place for place, each in enumerate(found) if each] == [4]
-    assert use.without == {"m"}
+    assert known.without == {"m"}
+
+
+async def test_a_result_that_is_left_out_is_what_has_changed(tmp_path: Path) -> None:
+    bench = AgentBench(tmp_path, [Echo()])
+    agent = bench.agent(ScriptedModel([use("t1"), DONE]), bench.spec())
+    await agent.run()
+
+    agent.state.replace_result(ResultReplaced("t1", "It is left out.", is_error=False))
+
+    assert agent.state.cache.changed == "a result is replaced"
 
 
 def test_a_request_began_before_its_answer_was_whole() -> None:
