@@ -18,6 +18,7 @@ __all__ = [
     "clean_text",
     "clean_texts",
     "encode",
+    "is_empty_text",
     "one_line",
     "text_block",
     "text_of",
@@ -64,6 +65,11 @@ def clean_texts(value: Any) -> Any:  # noqa: ANN401 - JSON
 def text_block(text: str) -> Block:
     """Return a text block; `text` must hold more than blanks."""
     return {"type": "text", "text": text}
+
+
+def is_empty_text(block: Block) -> bool:
+    """Return whether `block` is a text that says nothing: the service refuses it."""
+    return block.get("type") == "text" and not str(block.get("text") or "").strip()
 
 
 def tool_result(

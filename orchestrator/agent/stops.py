@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from orchestrator.messages import Block, encode, text_of, tool_calls
+from orchestrator.messages import Block, encode, is_empty_text, text_of, tool_calls
 from orchestrator.models.base import EXCEEDED, Reply
 
 __all__ = [
@@ -102,7 +102,7 @@ def usable(reply: Reply, used_ids: Collection[str]) -> Reply:
     cut: dict[str, str] = {}
     broken: dict[str, str] = {}
     for block in reply.content:
-        if block.get("type") == "text" and not str(block.get("text", "")).strip():
+        if is_empty_text(block):
             continue
         if block.get("type") != "tool_use":
             kept.append(block)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from orchestrator.messages import Block, Message
+from orchestrator.messages import Block, Message, is_empty_text
 from orchestrator.models.caching import MOST_MARKS
 
 __all__ = ["MARK", "End", "Marks", "Sizes", "can_carry", "choose_marks"]
@@ -100,5 +100,4 @@ def _newest_markable(messages: Sequence[Message], end: End) -> tuple[int, int] |
 
 def can_carry(block: Block) -> bool:
     """Return whether a block of the user may carry a mark."""
-    kind = block.get("type")
-    return kind in _MARKABLE and (kind != "text" or bool(block["text"].strip()))
+    return block.get("type") in _MARKABLE and not is_empty_text(block)

@@ -8,7 +8,7 @@ from typing import Final
 
 from orchestrator.settings import FEATURES
 
-__all__ = ["Lacks", "refused_feature", "stop_reason_of"]
+__all__ = ["Lacks", "refused_feature"]
 
 # Features → the words that stand for them in a refusal.
 _WORDS: Final = {
@@ -48,16 +48,6 @@ _VARIANT: Final = re.compile(
     r"unknown variant `adaptive`|thinking\.type: input should be", re.IGNORECASE
 )
 
-# Words of other servers → the service's own.
-_STOP_REASONS: Final = {
-    "stop": "end_turn",
-    "eos": "end_turn",
-    "tool_calls": "tool_use",
-    "function_call": "tool_use",
-    "length": "max_tokens",
-    "content_filter": "refusal",
-}
-
 
 def refused_feature(message: str, sent: Collection[str]) -> str:
     """Return the optional field that a refusal is about, or "".
@@ -71,11 +61,6 @@ def refused_feature(message: str, sent: Collection[str]) -> str:
         if feature in sent and any(each.search(text) for each in _PATTERNS[feature]):
             return feature
     return "thinking" if "thinking" in sent and _VARIANT.search(text) else ""
-
-
-def stop_reason_of(told: str) -> str:
-    """Return the service's own word for why a reply stopped; unknown ones stay."""
-    return _STOP_REASONS.get(told, told)
 
 
 class Lacks:

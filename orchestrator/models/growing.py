@@ -10,7 +10,7 @@ from typing import Any, Final
 from orchestrator.messages import Block
 from orchestrator.models.sse import joined, loads, mended
 
-__all__ = ["Growing", "block_problem", "digest", "in_place", "is_empty_text"]
+__all__ = ["Growing", "block_problem", "digest", "in_place"]
 
 MAX_BROKEN_CHARS = 2000
 MAX_DEPTH = 100
@@ -137,12 +137,3 @@ def _is_deeper(value: object, levels: int) -> bool:
         return False
     inner = value.values() if isinstance(value, dict) else value
     return levels == 0 or any(_is_deeper(each, levels - 1) for each in inner)
-
-
-def is_empty_text(block: Block) -> bool:
-    """Return whether `block` is a text that says nothing and cites nothing."""
-    return (
-        block.get("type") == "text"
-        and not str(block.get("text") or "").strip()
-        and not block.get("citations")
-    )

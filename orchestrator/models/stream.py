@@ -8,16 +8,14 @@ from dataclasses import replace
 from typing import Any, Final
 
 from orchestrator.errors import ModelError
-from orchestrator.messages import Block
-from orchestrator.models.base import CacheMiss, Reply, Usage
+from orchestrator.messages import Block, is_empty_text
+from orchestrator.models.base import EXCEEDED, CacheMiss, Reply, Usage
 from orchestrator.models.classify import classify
-from orchestrator.models.features import stop_reason_of
 from orchestrator.models.growing import (
     Growing,
     block_problem,
     digest,
     in_place,
-    is_empty_text,
 )
 from orchestrator.models.sse import BOM, broken, loads, mended, shown
 from orchestrator.models.told import failure
@@ -29,7 +27,16 @@ MAX_COUNT = 10**12
 """Of tokens in one reply; whatever tells more does not count."""
 
 # The answer stopped before its end, so that the last block may be half of itself.
-_CUT_BY: Final = ("max_tokens", "model_context_window_exceeded", "refusal")
+_CUT_BY: Final = ("max_tokens", EXCEEDED, "refusal")
+# Words of other servers → the service's own.
+_STOP_REASONS: Final = {
+    "stop": "end_turn",
+    "eos": "end_turn",
+    "tool_calls": "tool_use",
+    "function_call": "tool_use",
+    "length": "max_tokens",
+    "content_filter": "refusal",
+}
 
 
 class Accumulator:
@@ -200,7 +207,7 @@ def _reply(
 ) -> Reply:
     stop_reason = message.get("stop_reason")
     if isinstance(stop_reason, str):
-        stop_reason = stop_reason_of(stop_reason)
+        stop_reason = _STOP_REASONS.get(stop_reason, stop_reason)
     elif stop_reason is not None or not growing:
         # Some servers never say; but what holds nothing else either is no reply.
         raise broken("the reply does not say why it stopped", "no_stop_reason")
@@ -209,7 +216,6 @@ def _reply(
     for place, each in enumerate(growing):
         block = each.finish()
         if is_empty_text(block):
-            # The service refuses such a block when it comes back.
             continue
         # A mark for the cache is ours to set; one too many is refused.
         block.pop("cache_control", None)

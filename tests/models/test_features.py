@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.models.features import Lacks, refused_feature, stop_reason_of
+from orchestrator.models.features import Lacks, refused_feature
 from orchestrator.settings import FEATURES
 
 PYDANTIC = (
@@ -159,21 +159,6 @@ def test_a_mistake_is_not_taken_for_a_feature_that_is_lacking(message: str) -> N
 
 def test_what_was_not_sent_is_not_the_cause() -> None:
     assert refused_feature('"m" does not support thinking', ("cache_control",)) == ""
-
-
-@pytest.mark.parametrize(
-    ("told", "meant"),
-    [
-        ("stop", "end_turn"),
-        ("tool_calls", "tool_use"),
-        ("length", "max_tokens"),
-        ("content_filter", "refusal"),
-        ("end_turn", "end_turn"),
-        ("something_new", "something_new"),
-    ],
-)
-def test_stop_reasons_of_other_servers_are_understood(told: str, meant: str) -> None:
-    assert stop_reason_of(told) == meant
 
 
 def test_what_one_model_lacks_says_nothing_of_another() -> None:

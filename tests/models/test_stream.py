@@ -435,6 +435,23 @@ def test_a_count_of_tokens_that_makes_no_sense_does_not_count(told: str) -> None
     assert usage.input_tokens == 100
 
 
+@pytest.mark.parametrize(
+    ("told", "meant"),
+    [
+        ("stop", "end_turn"),
+        ("tool_calls", "tool_use"),
+        ("length", "max_tokens"),
+        ("content_filter", "refusal"),
+        ("end_turn", "end_turn"),
+        ("something_new", "something_new"),
+    ],
+)
+def test_stop_reasons_of_other_servers_are_understood(told: str, meant: str) -> None:
+    reply = accumulated(events_of(message(text("x"), stop_reason=told)))
+
+    assert reply.stop_reason == meant
+
+
 def test_a_whole_reply_need_not_say_why_it_stopped() -> None:
     events = events_of(message(text("x"), tool_use("t1", "grep", pattern="x")))
     events[-2]["delta"]["stop_reason"] = None
