@@ -20,7 +20,6 @@ from orchestrator.agent.window import (
     held_results,
     learn_from_refusal,
     output_within,
-    smallest,
     to_leave_out,
 )
 from orchestrator.errors import LimitReached, ModelError
@@ -31,6 +30,7 @@ from orchestrator.events import (
     ThinkingDropped,
 )
 from orchestrator.messages import encode
+from orchestrator.models.choose import smallest
 from orchestrator.models.features import Lacks, refused_feature
 from orchestrator.models.fields import request_fields
 from orchestrator.settings import OFFLINE

@@ -18,7 +18,7 @@ from orchestrator.context.transcript import Transcript
 from orchestrator.errors import LimitReached
 from orchestrator.messages import Block, Message, text_of, tool_calls
 from orchestrator.models.base import EXCEEDED, Reply
-from orchestrator.models.choose import known_window, max_output_tokens
+from orchestrator.models.choose import known_window, max_output_tokens, smallest
 from orchestrator.models.lengths import told_lengths
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "learn_from_reply",
     "output_ceiling",
     "output_within",
-    "smallest",
     "to_leave_out",
     "window_full",
 ]
@@ -46,11 +45,6 @@ SOME_TOKENS: Final = 2048
 tried where it refuses a longer one and names no figure."""
 POINTER_TOKENS: Final = 40
 """Of what stands in for a result that is left out; smaller ones stay."""
-
-
-def smallest(*windows: int | None) -> int | None:
-    """Return the smallest of the windows that are known, or None."""
-    return min((each for each in windows if each), default=None)
 
 
 def output_within(state: AgentState, window: int | None) -> int:

@@ -11,7 +11,13 @@ from orchestrator.models.base import Model
 from orchestrator.models.governor import MOST_AT_ONCE, Governor
 from orchestrator.settings import OFFLINE, bare_model
 
-__all__ = ["known_window", "max_output_tokens", "open_model", "window_tokens"]
+__all__ = [
+    "known_window",
+    "max_output_tokens",
+    "open_model",
+    "smallest",
+    "window_tokens",
+]
 
 # Anthropic's model pages, November 2026: prompt and longest output, in tokens.
 _SIZES: Final = (
@@ -70,7 +76,12 @@ def known_window(name: str, told: int | None = None) -> int | None:
     """
     size = _size(name)
     known = None if size is _UNKNOWN_SIZE else size[0]
-    return min((each for each in (known, told) if each), default=None)
+    return smallest(known, told)
+
+
+def smallest(*windows: int | None) -> int | None:
+    """Return the smallest of the windows that are known, or None."""
+    return min((each for each in windows if each), default=None)
 
 
 def max_output_tokens(name: str) -> int:

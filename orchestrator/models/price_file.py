@@ -20,7 +20,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic_core import PydanticCustomError
 
 from orchestrator.errors import SpecError
-from orchestrator.models.pricing import Price, Rates, price_of
+from orchestrator.models.pricing import WRITE_1H, WRITE_5M, Price, Rates, price_of
 from orchestrator.settings import OFFLINE
 from orchestrator.spec.complaints import complaints, describe
 from orchestrator.spec.document import Document, Where, parse, read_source
@@ -28,8 +28,6 @@ from orchestrator.spec.limits import NotBool
 
 __all__ = ["PriceBook", "price_book"]
 
-WRITE_5M, WRITE_1H = 1.25, 2.0
-"""Of the input's price, where the file is silent: what all models have had."""
 MAX_DOLLARS = 1e6
 
 Dollars = Annotated[float, Field(ge=0, le=MAX_DOLLARS), NotBool]

@@ -17,9 +17,12 @@ from orchestrator.settings import OFFLINE
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, Provider
 
-__all__ = ["Price", "Rates", "price_of"]
+__all__ = ["WRITE_1H", "WRITE_5M", "Price", "Rates", "price_of"]
 
 PROVIDER = "anthropic"
+WRITE_5M, WRITE_1H = 1.25, 2.0
+"""Of the input's price, where nobody tells another one: what all models have had
+(Anthropic's pricing page, November 2026)."""
 _LIKE: Final = {
     "claude-mythos-5": "claude-fable-5",
     "claude-mythos-5-1": "claude-fable-5-1",
@@ -171,9 +174,8 @@ def _rates(told: Any, start: int) -> Rates:  # noqa: ANN401 - the library's own 
     return Rates(
         input=plain,
         output=rate("output_mtok", 0.0),
-        # Where the table is silent: the multiples that all models have had.
-        cache_write_5m=rate("cache_write_mtok", 1.25 * plain),
-        cache_write_1h=rate("cache_write_1h_mtok", 2.0 * plain),
+        cache_write_5m=rate("cache_write_mtok", WRITE_5M * plain),
+        cache_write_1h=rate("cache_write_1h_mtok", WRITE_1H * plain),
         cache_read=rate("cache_read_mtok", plain),
         over_tokens=start,
     )
