@@ -52,7 +52,6 @@ class Settings:
     those of all runs of a process together; fewer where the service is overloaded."""
     endpoint_lacks: tuple[str, ...] = ()
     """`ORCHESTRATE_ENDPOINT_LACKS`: optional fields of a request to leave out."""
-
     prices: Path | None = None
     """`ORCHESTRATE_PRICES`: a YAML file with prices that win over the kept table."""
 

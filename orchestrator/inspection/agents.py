@@ -289,9 +289,8 @@ class AgentView:
         if data.get("begun"):
             self.cost.add_cut(*self._set_aside)
         if self._is_first:
-            error = str(data.get("error", "")).replace(
-                ModelFailed.NOT_SENT, "held back"
-            )
+            error = str(data.get("error", ""))
+            error = "held back" if error == ModelFailed.NOT_SENT else error
             self.reason = f"{error}: {data.get('message', '')}".strip(": ")
 
     def _on_cache_missed(self, data: dict[str, Any], _at: datetime | None) -> None:

@@ -28,7 +28,6 @@ from orchestrator.runtime.progress import MIN_INTERVAL_S
 from orchestrator.runtime.result import BUG, EXIT_CODES, RunResult
 from orchestrator.runtime.session import Session, open_session, started
 from orchestrator.runtime.verdict import Bug, judged
-from orchestrator.settings import OFFLINE
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.disk import write_atomic
 from orchestrator.store.eventlog import EventLog
@@ -164,8 +163,7 @@ def _told_of_others(session: Session) -> Iterator[None]:
     def closed(error: ModelError) -> None:
         session.services.parking.takes(error)
 
-    models = session.prepared.models
-    if {models.lead, models.subagents} == {OFFLINE}:
+    if session.prepared.models.is_offline:
         yield
         return
     forget = session.host.pool.on_closed(closed)
