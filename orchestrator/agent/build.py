@@ -25,7 +25,7 @@ from orchestrator.context.transcript import Transcript
 from orchestrator.context.view import Head, make_head
 from orchestrator.events import ResultReplaced
 from orchestrator.messages import encode, text_of
-from orchestrator.models.base import Model
+from orchestrator.models.base import OUTAGE_S, Model
 from orchestrator.models.choose import known_window
 from orchestrator.models.features import Lacks
 from orchestrator.models.pricing import Price
@@ -78,7 +78,7 @@ class Services:
     parking: Parking = field(default_factory=Parking)
     heads: dict[bytes, Head] = field(default_factory=dict)
     cache_use: CacheUse = field(default_factory=CacheUse)
-    outage_s: float = 300.0
+    outage_s: float = OUTAGE_S
     lacks: Lacks = field(default_factory=Lacks)
     fallback: str = ""
     window_of: Callable[[str], int | None] = known_window

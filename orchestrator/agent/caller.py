@@ -33,6 +33,7 @@ from orchestrator.events import (
 from orchestrator.ids import sha256
 from orchestrator.messages import Block
 from orchestrator.models.base import (
+    OUTAGE_S,
     ModelRequest,
     Reply,
     Retry,
@@ -71,7 +72,7 @@ class Caller:
     parking: Parking = field(default_factory=Parking)
     sizes: ResultSizes = field(default_factory=ResultSizes)
     cache_use: CacheUse = field(default_factory=CacheUse)
-    outage_s: float = 300.0
+    outage_s: float = OUTAGE_S
     _output: int = 0
     """Bound of the newest request."""
 

@@ -12,6 +12,9 @@ from orchestrator.spec.limits import AgentLimits
 
 __all__ = ["AgentSpec", "Outcome"]
 
+HAND_IN_TOKENS = 4096
+"""What a hand-in needs of a reply, where nobody says, nor the log."""
+
 
 @dataclass(frozen=True, slots=True)
 class AgentSpec:
@@ -34,7 +37,7 @@ class AgentSpec:
     silence_s: float
     stall_s: float | None = None
     """Longest time without progress in a model call, in seconds; None: no limit."""
-    hand_in_tokens: int = 4096
+    hand_in_tokens: int = HAND_IN_TOKENS
     """What a hand-in needs of a reply; so much is kept for the last call."""
     request: dict[str, Any] = field(default_factory=dict)
     """Further fields of every request: `thinking`, `output_config`."""
@@ -94,7 +97,7 @@ class AgentSpec:
             call_s=started.settings["call_s"],
             silence_s=started.settings["silence_s"],
             stall_s=started.settings.get("stall_s"),
-            hand_in_tokens=started.settings.get("hand_in_tokens", 4096),
+            hand_in_tokens=started.settings.get("hand_in_tokens", HAND_IN_TOKENS),
             request=started.settings["request"],
             without=tuple(started.settings.get("without", ())),
         )

@@ -11,6 +11,7 @@ from orchestrator.messages import Block, Message
 
 __all__ = [
     "EXCEEDED",
+    "OUTAGE_S",
     "CacheMiss",
     "Model",
     "ModelRequest",
@@ -26,6 +27,8 @@ __all__ = [
 
 EXCEEDED: Final = "model_context_window_exceeded"
 """Stop reason: the window is full; the reply is cut."""
+OUTAGE_S: Final = 300.0
+"""For how long to go on trying while nobody gets an answer, if nobody says."""
 
 
 def unwatched() -> None:
@@ -101,7 +104,7 @@ class ModelRequest:
     """To be called, in the event loop, whenever something of the answer arrives; cheap,
     and never raises. A subagent whose model does not call it for `limits.stall_s` is
     ended; one whose model never calls it has that long for each whole answer."""
-    outage_s: float = 300.0
+    outage_s: float = OUTAGE_S
     """Longest time to go on trying while nobody gets an answer, in seconds."""
     uncached_tokens: int = 0
     """Estimated input that no cache holds: what limits of input tokens count."""
@@ -114,7 +117,8 @@ class ModelRequest:
         default=nullcontext, compare=False, repr=False
     )
     """Entered around waits that are not this request's own: for its turn, for a limit
-    to let it through, for another try."""
+    to let it through, for another try. What it raises ends the call: nothing of it may
+    leave any more."""
 
     def without_watchers(self) -> ModelRequest:
         """Return what is sent, without those who watch it."""
