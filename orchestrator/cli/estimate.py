@@ -20,7 +20,7 @@ FINDINGS_TOKENS = 1200
 
 
 @dataclass(frozen=True, slots=True)
-class _Pace:
+class _Work:
     """How much an agent does.
 
     Attributes:
@@ -34,7 +34,7 @@ class _Pace:
     tokens_per_call: int
 
 
-LITTLE, USUAL, MUCH = _Pace(5, 3, 1000), _Pace(12, 6, 2000), _Pace(25, 12, 4000)
+LITTLE, USUAL, MUCH = _Work(5, 3, 1000), _Work(12, 6, 2000), _Work(25, 12, 4000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +99,9 @@ def estimate_run(
     number = min(wanted, task.limits.subagents) if can_send else 0
     lead, workers = _starts(prepared, number, count=count, tool_tokens=tool_tokens)
 
-    def course(pace: _Pace, *, is_cached: bool = True) -> Figures:
+    def course(work: _Work, *, is_cached: bool = True) -> Figures:
         usages = _usages(
-            lead, workers, pace, task.deliverable.max_tokens, is_cached=is_cached
+            lead, workers, work, task.deliverable.max_tokens, is_cached=is_cached
         )
         return _figures(usages, usd_of)
 
@@ -147,7 +147,7 @@ def _starts(
 def _usages(
     lead: _Start,
     workers: Sequence[_Start],
-    pace: _Pace,
+    work: _Work,
     report_tokens: int,
     *,
     is_cached: bool,
@@ -155,7 +155,7 @@ def _usages(
     """Return model and usage of each call of each agent, the lead's first."""
     own = _conversation(
         lead.tokens,
-        calls=pace.lead_calls,
+        calls=work.lead_calls,
         per_call=len(workers) * FINDINGS_TOKENS // 2,
         output=len(workers) * BRIEF_TOKENS + report_tokens // 2,
         is_cached=is_cached,
@@ -164,8 +164,8 @@ def _usages(
     for worker in workers:
         theirs = _conversation(
             worker.tokens,
-            calls=pace.subagent_calls,
-            per_call=pace.tokens_per_call,
+            calls=work.subagent_calls,
+            per_call=work.tokens_per_call,
             output=FINDINGS_TOKENS,
             is_cached=is_cached,
         )
@@ -221,13 +221,13 @@ def _assumptions(
 ) -> tuple[str, ...]:
     why = "one a question" if has_questions else "no questions are given"
     deeper = "subagents of subagents are not counted: how many there are shows later"
-    paces = (USUAL, LITTLE, MUCH)
+    courses = (USUAL, LITTLE, MUCH)
     calls, own, added = (
         f"{usual:,} ({least:,} to {most:,})"
         for usual, least, most in (
-            [pace.subagent_calls for pace in paces],
-            [pace.lead_calls for pace in paces],
-            [pace.tokens_per_call for pace in paces],
+            [work.subagent_calls for work in courses],
+            [work.lead_calls for work in courses],
+            [work.tokens_per_call for work in courses],
         )
     )
     return (
