@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 
+import anyio
+
 from orchestrator.agent.billing import Bill, bill
 from orchestrator.agent.budget import NOTHING, Amount, Budget, Reservation
 from orchestrator.agent.cache_watch import NOT_CACHED, CacheUse, Missed
@@ -216,20 +218,40 @@ class Caller:
             self._expect(state)
             await self.log.sync()
             self.head_start.sent(self.route.head.data)
-            used = reserved.amount  # unknown usage is booked as reserved
-            reply = await self._complete(state, view, output, reserved, pulse)
+            with self._sending(state) as sending:
+                request = self._request(state, view, output, pulse, sending)
+                try:
+                    reply = await self._complete(state, request, reserved, pulse)
+                finally:  # unknown usage is booked as reserved
+                    used = reserved.amount if sending.is_out else NOTHING
             if reply.usage.known:
                 used = self._bill(state, reply).counted
         except ModelError as error:
             if not error.begun:
                 used = NOTHING
             raise
-        except NotSent:
-            used = NOTHING
-            raise
         finally:
             self.budget.settle(reserved, used)
         return reply
+
+    @contextmanager
+    def _sending(self, state: AgentState) -> Iterator[Sending]:
+        """Send one request inside; where it ends before it has left, that is logged."""
+        why, sending = "", None
+        try:
+            with self.parking.sending() as sending:
+                yield sending
+        except NotSent as error:
+            why = str(error)
+            raise
+        except anyio.get_cancelled_exc_class():
+            if sending is not None and not sending.is_out:
+                why = "it was given up while it waited to leave"
+            raise
+        finally:
+            if why:
+                failed = ModelFailed(state.turns, ModelFailed.NOT_SENT, why)
+                self.log.append(failed, agent=self.spec.id)
 
     def answered(self, state: AgentState, reply: Reply, *, kept: bool) -> None:
         """Write the outcome of a call down, and keep its message if `kept`."""
@@ -318,14 +340,10 @@ class Caller:
     async def _complete(
         self,
         state: AgentState,
-        view: View,
-        output: int,
+        request: ModelRequest,
         reserved: Reservation,
         pulse: Pulse,
     ) -> Reply:
-        cached = state.cache.readable(state.clock.now())
-        uncached = max(state.transcript.tokens - cached, 0)
-
         def on_retry(retry: Retry) -> None:
             pulse.excuse(retry.wait_s)
             self.log.append(
@@ -335,13 +353,7 @@ class Caller:
                 self.budget.repeat(reserved)
 
         try:
-            with self.parking.sending() as sending:
-                request = self._request(view, output, uncached, pulse, sending)
-                return await self.route.model.complete(request, on_retry=on_retry)
-        except NotSent as error:
-            failed = ModelFailed(state.turns, ModelFailed.NOT_SENT, str(error))
-            self.log.append(failed, agent=self.spec.id)
-            raise
+            return await self.route.model.complete(request, on_retry=on_retry)
         except ModelError as error:
             self.log.append(
                 ModelFailed(
@@ -352,8 +364,15 @@ class Caller:
             raise
 
     def _request(
-        self, view: View, output: int, uncached: int, pulse: Pulse, sending: Sending
+        self,
+        state: AgentState,
+        view: View,
+        output: int,
+        pulse: Pulse,
+        sending: Sending,
     ) -> ModelRequest:
+        cached = state.cache.readable(state.clock.now())
+
         @contextmanager
         def waiting() -> Iterator[None]:
             with pulse.waiting_for_others(), sending.waiting():
@@ -370,6 +389,6 @@ class Caller:
             silence_s=self.spec.silence_s,
             outage_s=self.outage_s,
             on_progress=pulse.beat,
-            uncached_tokens=uncached,
+            uncached_tokens=max(state.transcript.tokens - cached, 0),
             while_waiting=waiting,
         )

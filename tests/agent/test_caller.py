@@ -11,9 +11,10 @@ import pytest
 from agent_bench import PRICE, AgentBench
 
 from orchestrator.agent.budget import NOTHING, Amount
+from orchestrator.agent.usage import spent_in
 from orchestrator.errors import LimitReached, ModelError, StoreError
 from orchestrator.ids import sha256
-from orchestrator.models.base import ModelRequest, OnRetry, Reply, Usage
+from orchestrator.models.base import ModelRequest, OnRetry, Reply, Retry, Usage
 from orchestrator.models.governor import Governor
 from orchestrator.testing import ScriptedModel, Step, call, fail, hang, reply
 
@@ -113,6 +114,42 @@ async def test_a_call_given_up_is_booked_as_reserved(tmp_path: Path) -> None:
 
     assert bench.budget.spent.tokens > 2000
     assert bench.budget.reserved == NOTHING
+
+
+class InLine:
+    """A model whose requests wait in line for ever, or after a try that broke off."""
+
+    def __init__(self, scope: anyio.CancelScope, *, has_tried: bool) -> None:
+        self.scope, self.has_tried = scope, has_tried
+
+    async def complete(self, request: ModelRequest, *, on_retry: OnRetry) -> Reply:
+        if self.has_tried:
+            on_retry(Retry(1, "transient", "cut off", 1.0, begun=True))
+        with request.while_waiting():
+            self.scope.cancel()
+            await anyio.sleep_forever()
+        raise AssertionError("nobody waits any more")
+
+    async def aclose(self) -> None:
+        """Do nothing."""
+
+
+@pytest.mark.parametrize("tries", [0, 1])
+async def test_a_request_that_is_given_up_in_line_costs_what_was_tried(
+    tmp_path: Path, tries: int
+) -> None:
+    bench = priced(tmp_path)
+    scope = anyio.CancelScope()
+    agent = bench.agent(InLine(scope, has_tried=bool(tries)), bench.spec())
+
+    with scope:
+        await agent.caller.ask(agent.state)
+
+    [asked] = [event.data for event in bench.events("model.requested")]
+    spent = Amount(asked["reserved_usd"] * tries, asked["reserved_tokens"] * tries)
+    assert (bench.budget.spent, bench.budget.reserved) == (spent, NOTHING)
+    assert bench.events("model.failed")[0].data["error"] == "not_sent"
+    assert spent_in(bench.events()) == spent
 
 
 async def test_a_call_that_never_left_costs_nothing(tmp_path: Path) -> None:
