@@ -18,6 +18,7 @@ from orchestrator.agent.mending import Mender
 from orchestrator.agent.parking import Parking
 from orchestrator.agent.reserving import Reserving
 from orchestrator.agent.route import Route
+from orchestrator.agent.speaking import Speaker
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
 from orchestrator.clock import Clock
@@ -123,7 +124,7 @@ def build_agent(
     own = Budget(
         limits.usd, limits.tokens, budget or services.budget, spent=state.spent
     )
-    if state.reached is not None and own.is_raised(state.reached, limits):
+    if state.limited is not None and own.is_raised(state.limited.reached, limits):
         state.go_on(spec.hand_in)
     for edit in state.edits:
         services.log.append(edit, agent=spec.id)
@@ -174,9 +175,8 @@ def build_agent(
         caller=caller,
         executor=executor,
         context_for=context_for,
-        words=services.words,
+        speaker=Speaker(spec, state, services.words, services.log, hooks),
         log=services.log,
-        clock=services.clock,
         hooks=hooks,
     )
 

@@ -1,41 +1,39 @@
 """The loop of one agent: ask, run the calls, ask again, until it hands in.
 
 Order of one turn: limits → view → intent on disk → model → outcome on disk → calls →
-next user message. Every way a turn can end is decided in `stops.py`. Turns and minutes
-include the last call, like money and tokens.
+next user message. Every way a turn can end is decided in `stops.py`; once a limit is
+reached, `last_call.py` takes over. Turns and minutes include the last call, like money
+and tokens.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import anyio
 
 from orchestrator.agent.barring import barred_calls
 from orchestrator.agent.caller import Caller
-from orchestrator.agent.hooks import NO_HOOKS, Hooks, Words
+from orchestrator.agent.hooks import NO_HOOKS, Hooks
 from orchestrator.agent.incoming import BEYOND
+from orchestrator.agent.last_call import LastCall
 from orchestrator.agent.pulse import Pulse
+from orchestrator.agent.speaking import Speaker
 from orchestrator.agent.spec import AgentSpec, Outcome
 from orchestrator.agent.state import AgentState
 from orchestrator.agent.stops import (
     MAX_HAND_INS,
     WINDOW,
-    Say,
     Verdict,
     judge,
-    refusal,
-    refused_by,
     usable,
 )
-from orchestrator.agent.timing import last_call_s, left_s, out_of_time
+from orchestrator.agent.timing import left_s, out_of_time
 from orchestrator.agent.window import learn_from_reply, output_ceiling, window_full
-from orchestrator.agent.wrapping_up import due, uses_of, wrap_up
-from orchestrator.clock import Clock
+from orchestrator.agent.wrapping_up import due, uses_of
 from orchestrator.errors import LimitReached, ModelError
-from orchestrator.events import AgentEnded, LimitReachedEvent, TextAdded
+from orchestrator.events import AgentEnded
 from orchestrator.messages import Block, tool_calls
 from orchestrator.models.base import Reply
 from orchestrator.store.eventlog import EventLog
@@ -44,8 +42,6 @@ from orchestrator.tools.calls import Answered, Barred, CallResult, CallSpec, Pri
 from orchestrator.tools.executor import Executor
 
 __all__ = ["Agent"]
-
-ONLY_HAND_IN = "Not run: a limit is reached. Only `{tool}` is answered now."
 
 
 @dataclass(slots=True)
@@ -58,9 +54,8 @@ class Agent:
         caller: makes the model calls within the budget.
         executor: runs the tools.
         context_for: makes the context of one call from its id.
-        words: the program's prompts.
+        speaker: says what the program has to say.
         log: the run's log.
-        clock: the time.
         hooks: what its role adds.
     """
 
@@ -69,9 +64,8 @@ class Agent:
     caller: Caller
     executor: Executor
     context_for: Callable[[str], ToolContext]
-    words: Words
+    speaker: Speaker
     log: EventLog
-    clock: Clock
     hooks: Hooks = NO_HOOKS
 
     async def run(self) -> Outcome:
@@ -88,6 +82,8 @@ class Agent:
             outcome = await self._work()
         finally:
             self.caller.budget.release(self.spec.id)
+        self.state.flush()
+        outcome = replace(outcome, turns=self.state.turns)
         self.log.append(
             AgentEnded(outcome.kind, outcome.reason, outcome.turns), agent=self.spec.id
         )
@@ -103,9 +99,20 @@ class Agent:
                 if (ended := await self._take(reply)) is not None:
                     return ended
         except LimitReached as reached:
-            return await self._last_call(reached)
+            return await self._last_call().make(reached)
         except ModelError as error:
-            return self._end("failed", reason=str(error))
+            return Outcome("failed", reason=str(error))
+
+    def _last_call(self) -> LastCall:
+        return LastCall(
+            spec=self.spec,
+            state=self.state,
+            caller=self.caller,
+            speaker=self.speaker,
+            hooks=self.hooks,
+            log=self.log,
+            answer_open=self._answer_open,
+        )
 
     def _check_limits(self) -> None:
         """Raise `LimitReached` where only the last call is left."""
@@ -159,13 +166,13 @@ class Agent:
         if verdict.refused:
             if self.caller.falls_back(state, verdict.refused):
                 return None
-            return self._end(verdict.end, reason=self._refused(verdict.refused))
-        text = self.state.last_words if verdict.keep else ""
-        return self._end(verdict.end, text=text, reason=verdict.reason)
-
-    def _refused(self, category: str) -> str:
-        """Return why nothing comes of a refusal, with those of models before."""
-        return refused_by({**self.state.refused, self.state.form.model: category})
+            return Outcome("failed", reason=state.refused_by(verdict.refused))
+        text = state.last_words if verdict.keep else ""
+        return Outcome(
+            "unvalidated" if verdict.end == "unvalidated" else "failed",
+            text=text,
+            reason=verdict.reason,
+        )
 
     async def _run_calls(
         self, calls: list[Block], prior: Mapping[str, Prior]
@@ -176,7 +183,7 @@ class Agent:
             known[result.call] = Answered(result)
 
         try:
-            if self.state.reached is None:  # else these belong to the last call
+            if self.state.limited is None:  # else these belong to the last call
                 known.update(await self._beyond_budget(calls, prior))
                 limit.deadline = anyio.current_time() + self.left_s
             self._hold_back([call for call in calls if not _is_answered(call, prior)])
@@ -222,23 +229,21 @@ class Agent:
         accepted = next((each for each in hand_ins if each.ends), None)
         if accepted is not None:
             state.add(results, [])
-            return self._end("submitted", value=accepted.value)
+            return Outcome("submitted", accepted.value)
         failed = state.streaks.hand_ins + bool(hand_ins)
         state.streaks = replace(state.streaks, hand_ins=failed)
         if hand_ins and failed >= MAX_HAND_INS:
-            text, reason = (
-                self.state.last_hand_in(self.spec.hand_in),
-                f"{failed} hand-ins were sent back",
-            )
+            text = state.last_hand_in(self.spec.hand_in)
             state.add(results, [])
-            return self._end("unvalidated", text=text, reason=reason)
+            reason = f"{failed} hand-ins were sent back"
+            return Outcome("unvalidated", text=text, reason=reason)
         is_told = state.is_told and not state.due
         state.add(results, [])
         if state.due == "nudge_finish" and self.hooks.team.is_out():
             await self._wait_for_team()
-        await self._say_late()
+        await self.speaker.late()
         if not is_told:
-            self._say(self._words_after(results, state.due))
+            self.speaker.after(results)
         state.due = ""
         self._wrap_up()
         return None
@@ -249,118 +254,20 @@ class Agent:
         budget, left_s = self.caller.budget, self.left_s
         uses = uses_of(state, self.spec.limits, budget, call=call, left_s=left_s)
         if (use := due(uses, state.wrap_up)) is not None:
-            added = wrap_up(self.words, self.spec.role, self.spec.hand_in, use)
-            self.log.append(added, agent=self.spec.id)
-            state.wrap_up = use.limit, use.allowed
-            state.add([], [added.text])
+            self.speaker.wrap_up(use)
 
     async def _wait_for_team(self) -> None:
         """Wait for the subagents that are at work, within what is left of the time."""
         with anyio.move_on_after(self.left_s):
             await self.hooks.team.wait()
 
-    async def _say_late(self) -> None:
-        """Deliver the findings that have come in meanwhile."""
-        late = await self.hooks.team.late()
-        if late is not None:
-            added = TextAdded("findings", late.text, list(late.delivers))
-            self.log.append(added, agent=self.spec.id)
-            self.state.add_late(late.text, late.delivers)
-
-    def _words_after(self, results: list[CallResult], say: Say) -> list[str]:
-        texts = self.hooks.after_turn(results)
-        if say:
-            values = {"tool": self.spec.hand_in} if say == "nudge_finish" else {}
-            texts = [*texts, self.words(say, **values)]
-        return texts
-
-    def _say(self, texts: list[str], reason: str = "") -> None:
-        reason = reason or ("nudge" if self.state.due else "reminder")
-        for text in texts:
-            self.log.append(TextAdded(reason, text), agent=self.spec.id)
-        self.state.add([], texts)
-
-    async def _last_call(self, reached: LimitReached) -> Outcome:
-        """Tell the agent that a limit is reached and let it hand in what it has.
-
-        Entered again after a crash, it goes on where it was: the limit is told once
-        and the call is made once.
-        """
-        state, why = self.state, str(reached)
-        if state.reached is None:
-            state.reached = reached
-            event = LimitReachedEvent(reached.limit, reached.used, reached.allowed)
-            self.log.append(event, agent=self.spec.id)
-        self.hooks.on_last_call()
-        if not state.last_told:
-            await self.hooks.team.settle(self.left_s)
-        if failure := await self._ask_last(why):
-            reason = f"{why}; the last call failed: {failure}"
-            return self._end("limit", reason=reason, limit=reached.limit)
-        text = self.state.last_words or self.state.last_hand_in(self.spec.hand_in)
-        self._bar_open(but=self.spec.hand_in)
-        results = await self._answer_open()
-        state.add(results, [])
-        for each in results:
-            if each.ends:
-                return self._end(
-                    "submitted", value=each.value, reason=why, limit=reached.limit
-                )
-        return self._end("limit", text=text, reason=why, limit=reached.limit)
-
-    async def _ask_last(self, why: str) -> str:
-        """Make the last call and keep its reply; return why it failed, or ""."""
-        state, turns = self.state, self.spec.limits.turns
-        if state.last_answered:
-            return self._refused(state.ending.refused) if state.ending else ""
-        if turns is not None and state.turns >= turns:
-            return "no turn is left for it"
-        if state.transcript.open_calls and not state.pending_results:
-            self._bar_open()
-            state.add(await self._answer_open(), [])
-        if not state.last_told:
-            await self._say_late()
-            tokens = f"{self.caller.last_output(state):,}"
-            text = self.words("last_call", limit=why, tool=self.spec.hand_in)
-            size = self.words("last_call_size", tokens=tokens)
-            self._say([f"{text} {size}"], "limit")
-            state.last_told = True
-        await self.caller.make_room(state)
-        return await self._hear_last()
-
-    async def _hear_last(self) -> str:
-        """Make the last call, by another model if one refuses; "" if it is answered."""
-        state = self.state
-        pulse = Pulse()
-        try:
-            with anyio.fail_after(last_call_s(self.spec)) as pulse.limit:
-                reply = await self.caller.ask(state, last=True, pulse=pulse)
-        except TimeoutError:
-            return f"no answer within {last_call_s(self.spec):.3g} s"
-        except LimitReached as reached:
-            is_full = reached.limit == WINDOW
-            return "the context is full" if is_full else "too little is left for it"
-        except ModelError as error:
-            return str(error)
-        reply = usable(reply, state.transcript.call_ids)
-        refused = refusal(reply)
-        kept = bool(reply.content) and not refused
-        self.caller.answered(state, reply, kept=kept)
-        state.prior = dict(barred_calls(reply)) if kept else {}
-        state.last_answered = True
-        if not refused:
-            return ""
-        if self.caller.falls_back(state, refused):
-            return await self._hear_last()
-        return self._refused(refused)
-
     async def _reenter(self) -> Outcome | None:
         """Go on where an earlier process stopped: finish the step it was in."""
         state = self.state
         if state.ending is not None and state.ending.refused:
             self.caller.falls_back(state, state.ending.refused)
-        if state.reached is not None:
-            raise state.reached
+        if state.limited is not None:
+            raise state.limited.reached
         if state.ending is not None:
             return self._finish(state.ending)
         if not state.transcript.open_calls and not state.due:
@@ -370,25 +277,6 @@ class Agent:
     async def _answer_open(self) -> list[CallResult]:
         """Return the results of all open calls, with those the log holds."""
         return await self._run_calls(self.state.transcript.open_calls, self.state.prior)
-
-    def _bar_open(self, *, but: str = "") -> None:
-        """Let no open call run of which nothing is known, but those of one tool."""
-        why = ONLY_HAND_IN.format(tool=self.spec.hand_in)
-        for call in self.state.transcript.open_calls:
-            if call["name"] != but:
-                self.state.prior.setdefault(call["id"], Barred(why))
-
-    def _end(
-        self,
-        kind: Any,  # noqa: ANN401 - one of the kinds of `Outcome`
-        *,
-        value: Any = None,  # noqa: ANN401 - whatever was handed in
-        text: str = "",
-        reason: str = "",
-        limit: str = "",
-    ) -> Outcome:
-        self.state.flush()
-        return Outcome(kind, value, text, reason, limit, self.state.turns)
 
 
 def _is_answered(call: Block, prior: Mapping[str, Prior]) -> bool:

@@ -11,7 +11,7 @@ from orchestrator.agent.cache_watch import NOT_CACHED, start_of
 from orchestrator.agent.damage import RequestProof
 from orchestrator.agent.notes import NOTED
 from orchestrator.agent.spec import AgentSpec
-from orchestrator.agent.state import AgentState
+from orchestrator.agent.state import AgentState, Limited
 from orchestrator.agent.stops import judge
 from orchestrator.agent.window import (
     learn_from_refusal,
@@ -128,7 +128,7 @@ class Replay:
         state = self.state
         if self.proof and self.proof.is_void(event, state):
             return
-        if state.last_answered:
+        if state.limited is not None and state.limited.is_answered:
             state.raise_limit()
         self._end_step()
         state.flush()
@@ -167,14 +167,14 @@ class Replay:
         )
         learn_from_reply(state, reply)
         verdict, streaks = judge(reply, state.streaks)
-        state.last_answered = state.reached is not None
-        if not state.last_answered:
+        if state.limited is None:
             state.streaks, state.due = streaks, verdict.say
             state.ending = verdict if verdict.end else None
             if verdict.more_output:
                 most = self.spec.max_output_tokens
                 state.raise_output(output_ceiling(state.form.model, most))
         else:
+            state.limited.is_answered = True
             state.ending = verdict if verdict.refused else None
         if answered.kept and answered.content:
             state.take_reply(answered.content, reply.usage)
@@ -205,7 +205,8 @@ class Replay:
             state.answered("")
             self._recovered = event.cause
             state.turns = max(state.turns, self._turn)
-            state.last_answered = state.reached is not None
+            if state.limited is not None:
+                state.limited.is_answered = True
             state.due, state.ending = "", None
         block = {"type": "tool_use", "id": data["call"], "name": data["name"]}
         state.take_reply([{**block, "input": data["input"]}], Usage(known=False))
@@ -242,14 +243,15 @@ class Replay:
         if event.data["reason"] == "wrap_up":
             added = parse(event, TextAdded)
             state.wrap_up = added.limit, added.allowed
-        if event.data["reason"] == "limit":
-            state.last_told = state.reached is not None
-        elif state.reached:
+        if event.data["reason"] != "limit":
             state.raise_limit()
+        elif state.limited is not None:
+            state.limited.is_told = True
 
     def _limit_reached(self, event: Event) -> None:
         data = event.data
-        self.state.reached = LimitReached(data["limit"], data["used"], data["allowed"])
+        reached = LimitReached(data["limit"], data["used"], data["allowed"])
+        self.state.limited = Limited(reached)
 
     def _reopened(self, event: Event) -> None:
         """Take the last hand-in as answered: there is more to do."""

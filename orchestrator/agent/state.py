@@ -10,7 +10,7 @@ from orchestrator.agent.cache_watch import RESULT_REPLACED, CacheWatch
 from orchestrator.agent.counting import is_too_few
 from orchestrator.agent.form import Form
 from orchestrator.agent.incoming import ResultSizes
-from orchestrator.agent.stops import Say, Streaks, Verdict
+from orchestrator.agent.stops import Say, Streaks, Verdict, refused_by
 from orchestrator.clock import Clock
 from orchestrator.context.marks import End
 from orchestrator.context.transcript import Transcript
@@ -21,12 +21,27 @@ from orchestrator.models.base import Usage
 from orchestrator.models.choose import max_output_tokens
 from orchestrator.tools.calls import Answered, Barred, CallResult, OnRecord, Prior
 
-__all__ = ["AgentState"]
+__all__ = ["AgentState", "Limited"]
 
 RAISED = (
     "Not taken yet: the limit that stopped you has been raised. Go on with the work, "
     "and hand in again when it is complete."
 )
+
+
+@dataclass(slots=True)
+class Limited:
+    """How far an agent is that has reached a limit.
+
+    Attributes:
+        reached: the limit.
+        is_told: the model was told of it.
+        is_answered: the last call was answered.
+    """
+
+    reached: LimitReached
+    is_told: bool = False
+    is_answered: bool = False
 
 
 @dataclass(slots=True)
@@ -53,9 +68,7 @@ class AgentState:
         due: what the newest reply calls for and was not said yet.
         ending: how the newest reply ends the loop, if an earlier process did not get
             to end it.
-        reached: the limit that was reached; only the last call is left then.
-        last_told: the model was told of it.
-        last_answered: the last call was answered.
+        limited: the limit that was reached; only the last call is left then.
         edits: of what a damaged log says was sent; they are not in the log yet.
         delivered: deliveries of its subagents that are in the conversation.
         late: how many of the texts that wait are findings.
@@ -85,9 +98,7 @@ class AgentState:
     prior: dict[str, Prior] = field(default_factory=dict)
     due: Say = ""
     ending: Verdict | None = None
-    reached: LimitReached | None = None
-    last_told: bool = False
-    last_answered: bool = False
+    limited: Limited | None = None
     edits: list[ResultReplaced | ThinkingDropped] = field(default_factory=list)
     pending_results: list[CallResult] = field(default_factory=list)
     pending_texts: list[str] = field(default_factory=list)
@@ -226,7 +237,9 @@ class AgentState:
         self.max_output_tokens = min(self.max_output_tokens, most)
         self.transcript.drop_thinking()
         self.turns = replaced.turn - 1
-        self.ending, self.last_answered, self.window = None, False, None
+        self.ending, self.window = None, None
+        if self.limited is not None:
+            self.limited.is_answered = False
         self.previous_end, self.previous_message = None, ""
 
     def replace_result(self, replaced: ResultReplaced) -> None:
@@ -239,6 +252,10 @@ class AgentState:
             self.transcript.shortened(less)
             self._compose("results", -less)
             self.cache.changed = RESULT_REPLACED
+
+    def refused_by(self, category: str) -> str:
+        """Return why nothing comes of a refusal, with those of models before."""
+        return refused_by({**self.refused, self.form.model: category})
 
     def reopen(self) -> None:
         """Forget how the agent ended: it is given more to do."""
@@ -256,7 +273,7 @@ class AgentState:
 
     def raise_limit(self) -> None:
         """Forget the limit that was reached: there is more than a last call."""
-        self.reached, self.last_told, self.last_answered = None, False, False
+        self.limited = None
 
     def go_on(self, hand_in: str) -> None:
         """Go on with the work: the limit that was reached is raised.
