@@ -1,8 +1,9 @@
 """Money and tokens: reserved before a call, booked after it, never passed.
 
 Budgets form a tree: what an agent reserves, its run reserves too. Each agent at work
-holds back enough for one last call, from its first call on, so that nobody ends with
-empty hands.
+holds back enough for one last call, so that nobody ends with empty hands. What is set
+aside for those who wait in line is a claim on what is free only: those at work get no
+more of it, and what they hold is never touched.
 """
 
 from __future__ import annotations
@@ -34,6 +35,14 @@ class Amount:
     def __sub__(self, other: Amount) -> Amount:
         return Amount(self.usd - other.usd, self.tokens - other.tokens)
 
+    def or_more(self, other: Amount) -> Amount:
+        """Return the larger of both, in dollars and in tokens."""
+        return Amount(max(self.usd, other.usd), max(self.tokens, other.tokens))
+
+    def part(self, part: float) -> Amount:
+        """Return a part of it, 0 to 1."""
+        return Amount(self.usd * part, int(self.tokens * part))
+
     def fits(self, room: Amount) -> bool:
         """Return whether there is room for this."""
         return self.usd <= room.usd and self.tokens <= room.tokens
@@ -61,6 +70,7 @@ class Budget:
         spent: booked up to now.
         reserved: set aside for calls that are under way.
         holds: what each agent keeps back for its last call.
+        asides: what is wanted for those who wait in line, by who sent them.
     """
 
     usd: float | None = None
@@ -69,17 +79,24 @@ class Budget:
     spent: Amount = NOTHING
     reserved: Amount = NOTHING
     holds: dict[str, Amount] = field(default_factory=dict)
+    asides: dict[str, Amount] = field(default_factory=dict)
     _held: Amount = NOTHING
+    _aside: Amount = NOTHING
     _under_way: int = 0
     _change: anyio.Event | None = None
 
-    def hold(self, owner: str, amount: Amount) -> None:
+    def hold(self, owner: str, amount: Amount, *, is_next: bool = False) -> None:
         """Keep `amount` back for the last call of `owner`, in place of its old hold.
 
         At most what there is room for: holds that nobody can pay would only keep
         others from using what is left.
+
+        Args:
+            owner: an agent.
+            amount: the most that it needs.
+            is_next: it was the next in line, and what is set aside is for it too.
         """
-        room = self.room(owner)
+        room = self.room(owner, is_next=is_next)
         usd, tokens = min(amount.usd, room.usd), min(amount.tokens, room.tokens)
         self._hold(owner, Amount(max(usd, 0.0), max(tokens, 0)))
 
@@ -99,14 +116,34 @@ class Budget:
         self._held -= self.holds.pop(owner, NOTHING)
         if not self.holds:
             self._held = NOTHING  # no dust of adding and taking away
-        self._tell()
+        self.tell()
         if self.parent:
             self.parent.release(owner)
 
+    def set_aside(self, sender: str, amount: Amount) -> None:
+        """Want `amount` for those whom `sender` has in line, in place of what was."""
+        for budget in self.levels():
+            budget.asides[sender] = amount
+            if amount == NOTHING:
+                del budget.asides[sender]
+            budget._aside = sum(budget.asides.values(), NOTHING)  # noqa: SLF001 - the same class
+
     @property
     def held(self) -> Amount:
-        """Return what is kept back for last calls."""
-        return self._held
+        """Return what is kept back: for last calls, and for those in line."""
+        if self._aside == NOTHING:
+            return self._held
+        used = self.spent + self.reserved + self._held
+        usd, tokens = self._aside.usd, self._aside.tokens
+        if self.usd is not None:
+            usd = min(usd, max(self.usd - used.usd, 0.0))
+        if self.tokens is not None:
+            tokens = min(tokens, max(self.tokens - used.tokens, 0))
+        return self._held + Amount(usd, tokens)
+
+    def holds_for(self, owner: str) -> bool:
+        """Return whether anything is kept back for `owner`, here or above."""
+        return any(owner in budget.holds for budget in self.levels())
 
     def levels(self) -> Iterator[Budget]:
         """Yield this budget, then each that it is part of."""
@@ -126,9 +163,11 @@ class Budget:
     @property
     def taken(self) -> Amount:
         """Return what is spent, reserved or held back."""
-        return self.spent + self.reserved + self._held
+        return self.spent + self.reserved + self.held
 
-    def room(self, owner: str, *, when_settled: bool = False) -> Amount:
+    def room(
+        self, owner: str, *, when_settled: bool = False, is_next: bool = False
+    ) -> Amount:
         """Return what `owner` may still use, its own hold included.
 
         It is infinite where there is no limit, and may be below zero.
@@ -136,6 +175,7 @@ class Budget:
         Args:
             owner: an agent.
             when_settled: as if the calls under way had cost nothing.
+            is_next: as if nothing were set aside for those in line.
         """
         usd, tokens = float("inf"), 2**62
         budget: Budget | None = self
@@ -143,12 +183,16 @@ class Budget:
             spent, held = budget.spent, budget._held  # noqa: SLF001 - the same class
             own = budget.holds.get(owner, NOTHING)
             reserved = NOTHING if when_settled else budget.reserved
+            aside = NOTHING if is_next else budget._aside  # noqa: SLF001 - the same class
             if budget.usd is not None:
                 used = spent.usd + held.usd - own.usd + reserved.usd
-                usd = min(usd, budget.usd - used)
+                left = budget.usd - used
+                usd = min(usd, left - min(aside.usd, max(left - own.usd, 0.0)))
             if budget.tokens is not None:
                 taken = spent.tokens + held.tokens - own.tokens + reserved.tokens
-                tokens = min(tokens, budget.tokens - taken)
+                rest = budget.tokens - taken
+                rest -= min(aside.tokens, max(rest - own.tokens, 0))
+                tokens = min(tokens, rest)
             budget = budget.parent
         return Amount(usd, tokens)
 
@@ -194,7 +238,7 @@ class Budget:
     def book(self, used: Amount) -> None:
         """Book what was used, here and above."""
         self.spent += used
-        self._tell()
+        self.tell()
         if self.parent:
             self.parent.book(used)
 
@@ -240,7 +284,8 @@ class Budget:
         if self.parent:
             self.parent._hold(owner, amount)  # noqa: SLF001 - the same class
 
-    def _tell(self) -> None:
+    def tell(self) -> None:
+        """Let those who wait for room here look again."""
         if self._change is not None:
             self._change.set()
             self._change = None

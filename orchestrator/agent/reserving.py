@@ -111,11 +111,16 @@ class Reserving:
     def hold(self, state: AgentState, route: Route, *, expected_tokens: int) -> None:
         """Keep back what a last call costs once findings have come in.
 
+        Before its first call an agent keeps what it has begun with: that call is paid
+        from it too.
+
         Args:
             state: the agent's.
             route: where its calls go.
             expected_tokens: of findings that may come, estimated.
         """
+        if not state.turns and self.budget.holds_for(self.owner):
+            return
         brought = amount_of(route.price, math.ceil(expected_tokens * SAFETY), 0)
         part = findings_part(brought, self.budget.tightest())
         expected = int(expected_tokens * part)

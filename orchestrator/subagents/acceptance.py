@@ -234,11 +234,10 @@ class Acceptance:
         """Return the briefs as the budget allows them, and the figures."""
         good = [each for each in judged if each.is_good]
         measured = self._measured()
-        live = len(self._roster.at_work)
         brought = sum((self._reserve.brought(each.brief) for each in good), NOTHING)
         part = findings_part(brought, self._crew.services.budget.tightest())
         admission = admit(
-            [self._wanted(each.brief, live + n, part) for n, each in enumerate(good)],
+            [self._wanted(each.brief, part) for each in good],
             measured=measured,
             room=room,
             outstanding=self._outstanding(measured),
@@ -252,23 +251,21 @@ class Acceptance:
             for each in judged
         ], admission.told
 
-    def _wanted(self, brief: Brief, others: int, findings: float) -> Wanted:
+    def _wanted(self, brief: Brief, findings: float) -> Wanted:
         """Return what a brief asks for.
 
         Args:
             brief: which.
-            others: how many may be at work before it.
             findings: share of its findings that its parent keeps money for.
         """
         crew = self._crew
-        is_beside = 0 < others < crew.task.limits.concurrency
-        brought = self._reserve.brought(brief)
-        floor = self._reserve.floor(brief, is_beside=is_beside)
-        floor += Amount(brought.usd * findings, int(brought.tokens * findings))
+        brought = self._reserve.brought(brief).part(findings)
+        floor = self._reserve.floor(brief)
         limits = AgentLimits().narrowed(crew.profiles[brief.agent].limits)
         if brief.limits:
             limits = limits.narrowed(brief.limits)
-        return Wanted(brief.agent, floor, limits)
+        least = floor.part(self._reserve.likely) + brought
+        return Wanted(brief.agent, floor + brought, limits, least)
 
     def _measured(self) -> dict[str, list[Amount]]:
         """Return kind → what each ended subagent of it used, with those below it."""
@@ -285,14 +282,13 @@ class Acceptance:
     def _outstanding(self, measured: Mapping[str, Sequence[Amount]]) -> Amount:
         """Return what those at work will probably still use, their holds aside."""
         total = NOTHING
-        holds = self._crew.services.budget.holds
         for place in self._roster.at_work.values():
             used = measured.get(place.brief.agent, ())
             if not used:
                 continue
             mean = sum(used, NOTHING)
             likely = Amount(mean.usd / len(used), mean.tokens // len(used))
-            rest = likely - self._used(place) - holds.get(place.id, NOTHING)
+            rest = likely - self._used(place) - self._reserve.kept_for(place)
             total += Amount(max(rest.usd, 0.0), max(rest.tokens, 0))
         return total
 

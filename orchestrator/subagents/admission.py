@@ -37,14 +37,17 @@ class Wanted:
 
     Attributes:
         kind: subagents that cost alike, as the lead knows them: the profile.
-        floor: what it needs at the very least: a first request, one more, a last call.
-            No dollars where the price is not known; then they do not count at all.
+        floor: what it must have to begin: a first call and a last one, at the most that
+            they can use. No dollars where the price is not known; then they do not
+            count at all.
         limits: its own, of brief and profile.
+        least: what it will use of the floor; None: all of it.
     """
 
     kind: str
     floor: Amount
     limits: AgentLimits = field(default_factory=AgentLimits)
+    least: Amount | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,25 +144,25 @@ def _need(brief: Wanted, measured: _Mean | None) -> _Need:
         _ENDLESS if limits.usd is None else limits.usd,
         2**62 if limits.tokens is None else limits.tokens,
     )
-    floor = _least(_most(brief.floor, Amount(0.0, MIN_TOKENS)), own)
+    floor = _least(brief.floor.or_more(Amount(0.0, MIN_TOKENS)), own)
+    some = floor if brief.least is None else _least(brief.least, floor)
     if measured is None:
-        return _Need(floor, floor, floor)
+        return _Need(some, some, floor)
     mean = measured.amount
     if not floor.usd:
         mean = Amount(0.0, mean.tokens)
-    half = Amount(mean.usd * SHRINK_TO, int(mean.tokens * SHRINK_TO))
-    return _Need(
-        _least(_most(mean, floor), own), _least(_most(half, floor), own), floor
-    )
+    # Nobody gets a cap below the floor; but who uses less does not count as more.
+    least = mean.part(SHRINK_TO).or_more(_least(mean, floor)).or_more(some)
+    return _Need(_least(mean.or_more(some), own), _least(least, own), floor)
 
 
 def _how_many(needs: Sequence[_Need], free: Amount) -> int:
     """Return how many briefs, from the first on, are taken."""
     total, taken = NOTHING, 0
     for need in needs:
-        total += need.least
-        if not _fits(total, free):
+        if not _fits(total + need.least.or_more(need.floor), free):
             break
+        total += need.least
         taken += 1
     if not taken and needs and _fits(needs[0].floor, free):
         return 1
@@ -216,10 +219,6 @@ def _fits(amount: Amount, free: Amount) -> bool:
 
 def _least(one: Amount, other: Amount) -> Amount:
     return Amount(min(one.usd, other.usd), min(one.tokens, other.tokens))
-
-
-def _most(one: Amount, other: Amount) -> Amount:
-    return Amount(max(one.usd, other.usd), max(one.tokens, other.tokens))
 
 
 def _told(

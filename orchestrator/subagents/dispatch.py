@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from orchestrator.agent.budget import Amount, Budget
+from orchestrator.agent.budget import Amount
 from orchestrator.agent.loop import Agent
 from orchestrator.agent.replay import Remade
 from orchestrator.agent.team import Late
@@ -74,7 +74,7 @@ class Dispatcher:
         self._agent: Agent | None = None
         workspace = workspace or crew.workspace
         self._mail = Mail(crew, self.roster, parent, workspace)
-        reserve = Reserve(crew, self.roster, parent, self._budget)
+        self._reserve = reserve = Reserve(crew, self.roster, parent)
         below = self._levels - 1
         self._acceptance = Acceptance(
             crew, self.roster, parent, reserve, workspace=workspace, levels=below
@@ -85,12 +85,15 @@ class Dispatcher:
             workspace=workspace,
             levels=below,
             below=self._below,
-            parent_budget=self._budget,
+            parent_budget=reserve.budget,
             minutes_left=self._minutes_left,
+            begins=reserve.begins,
         )
-        self._nursery = Nursery(reserve.kept_during(self._worker.work))
+        work = reserve.kept_during(self._worker.work, on_end=self._hold_back)
+        self._nursery = Nursery(work)
         self._following = Following(crew, self.roster, self._acceptance)
-        self._join = Joins(parent, self._mail, self._nursery, crew.room).join
+        rested = crew.services.budget.tell
+        self._join = Joins(parent, self._mail, self._nursery, crew.room, rested).join
 
     @property
     def tools(self) -> Sequence[Tool[Any]]:
@@ -122,6 +125,7 @@ class Dispatcher:
             return
         self._agent = agent
         self._mail.attach(agent)
+        self._reserve.attach(agent)
         async with self._nursery.open():
             if self._parent == LEAD:
                 await self._worker.end_orphans()
@@ -374,16 +378,12 @@ class Dispatcher:
         The parent's own is for what those bring who are accepted by now.
         """
         self._hold_back()
-        return self._budget().room("")
+        return self._reserve.budget().room("")
 
     def _hold_back(self) -> None:
         if self._agent:
             expected = self.expects(())
             self._agent.caller.hold(self._agent.state, expected_tokens=expected)
-
-    def _budget(self) -> Budget:
-        agent = self._agent
-        return agent.caller.budget if agent else self._crew.services.budget
 
     def _minutes_left(self) -> float:
         """Return the time before the last call: theirs must come before that."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Literal
 
@@ -20,7 +20,12 @@ class Joins:
     """Lets one agent wait for its subagents."""
 
     def __init__(
-        self, parent: str, mail: Mail, nursery: Nursery, room: anyio.CapacityLimiter
+        self,
+        parent: str,
+        mail: Mail,
+        nursery: Nursery,
+        room: anyio.CapacityLimiter,
+        on_rest: Callable[[], None],
     ) -> None:
         """Make it.
 
@@ -29,11 +34,13 @@ class Joins:
             mail: what it has not got yet.
             nursery: where the subagents are at work.
             room: places to work in, of which it has one itself, unless it leads.
+            on_rest: called when it has left its place to others.
         """
         self._parent = parent
         self._mail = mail
         self._nursery = nursery
         self._room = room
+        self._on_rest = on_rest
         self._waiting = 0
         self._has_left = False
         self._back = anyio.Lock()
@@ -90,3 +97,4 @@ class Joins:
         if self._parent in self._room.statistics().borrowers:
             self._room.release_on_behalf_of(self._parent)
             self._has_left = True
+            self._on_rest()

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from orchestrator.agent.budget import Amount, Budget
+import anyio
+
+from orchestrator.agent.budget import NOTHING, Amount, Budget
+from orchestrator.agent.loop import Agent
 from orchestrator.agent.reserving import (
     LEAST_OUTPUT_TOKENS,
     WORDS_TOKENS,
     amount_of,
     first_tokens,
-    hand_in_tokens,
     most_tokens,
 )
 from orchestrator.brief import Brief
@@ -28,61 +30,156 @@ from orchestrator.tools.registry import definition_of
 
 __all__ = ["Reserve"]
 
+LIKELY = 0.5
+"""Of an upper bound: more than this a short piece of work hardly ever uses, even where
+nothing comes from a cache."""
+SHARE_IN_LINE = 0.5
+"""Of what is free: the most that is set aside, so that the others can work."""
+
 
 class Reserve:
-    """The least that the subagents of one agent need.
+    """The least that the subagents of one agent need, and who of them may begin.
 
-    From its acceptance on, each has a call and a last one kept for it: one that waits
-    in line while others spend can look at something and hand it in all the same.
+    The least is a call and a last one: who has that can look at something and hand it
+    in, however much others spend. It is set aside for all in line, if that is no more
+    than a half of what is free. It is an upper bound, and much of it comes back; so in
+    a longer line it is a part of it for each, and the whole for the first. One begins
+    beside others as long as that leaves them as much to work with as they all hold;
+    else once they have ended.
     """
 
-    def __init__(
-        self, crew: Crew, roster: Roster, parent: str, budget: Callable[[], Budget]
-    ) -> None:
+    def __init__(self, crew: Crew, roster: Roster, parent: str) -> None:
         """Make it.
 
         Args:
             crew: what subagents are made from.
             roster: who was sent.
             parent: who sends them.
-            budget: what pays for them all.
         """
         self._crew = crew
         self._roster = roster
         self._parent = parent
-        self._budget = budget
+        self._agent: Agent | None = None
+        self._part = 1.0
         self._shared_tokens: dict[str, int] = {}
+        self._line: dict[str, Amount] = {}
+        self._wanted = self._largest = NOTHING
+        self._begun: set[str] = set()
+        self._turn = anyio.Lock()
+
+    def attach(self, agent: Agent) -> None:
+        """Say whose subagents these are."""
+        self._agent = agent
+
+    def budget(self) -> Budget:
+        """Return what pays for them all."""
+        agent = self._agent
+        return agent.caller.budget if agent else self._crew.services.budget
+
+    @property
+    def likely(self) -> float:
+        """Return which part of an upper bound is likely to be used, 0 to 1.
+
+        All of it counts as used where the service does not tell.
+        """
+        return LIKELY if self._is_told else 1.0
+
+    @property
+    def _is_told(self) -> bool:
+        agent = self._agent
+        return agent is None or agent.state.transcript.known_tokens > 0
 
     def keep(self, place: Place) -> None:
-        """Keep a call and a last one for a subagent that is yet to begin, or go on."""
-        self._budget().hold(place.id, self._least(place))
+        """Set something aside for a subagent that is yet to begin, or to go on."""
+        self._leave(place)
+        self._line[place.id] = least = self._least(place)
+        self._wanted += least
+        self._largest = self._largest.or_more(least)
+        self._part = self._part_of(self.budget().room("", is_next=True))
+        self._set_aside()
 
     def kept_during(
-        self, work: Callable[[Place], Awaitable[None]]
+        self, work: Callable[[Place], Awaitable[None]], *, on_end: Callable[[], None]
     ) -> Callable[[Place], Awaitable[None]]:
-        """Return `work` on a subagent, with its least kept for it until it begins."""
+        """Return `work` on a subagent, with something kept for it until its end.
+
+        Args:
+            work: lets it work.
+            on_end: called once it has ended.
+        """
 
         async def kept(place: Place) -> None:
             self.keep(place)
             try:
                 await work(place)
             finally:
-                self._budget().release(place.id)
+                self._leave(place)
+                self._begun.discard(place.id)
+                self._set_aside()
+                on_end()
+                self.budget().release(place.id)
 
         return kept
 
-    def floor(self, brief: Brief, *, is_beside: bool) -> Amount:
-        """Return what a subagent needs: a first call, and a last one after it.
+    async def begins(self, place: Place) -> None:
+        """Wait until a subagent that has a place can be paid for beside the others.
 
-        Args:
-            brief: what it is asked.
-            is_beside: others are at work beside it and keep the whole of their last
-                calls back, so that the whole of its own must fit too; one that is
-                alone, or waits for its turn, can do with less.
+        With nobody at work it begins with what there is.
         """
-        held = hand_in_tokens(brief.deliverable.max_tokens) if is_beside else 0
-        first = first_tokens(self._prefix_tokens(brief))
-        return self._two_calls(brief, first, max(held, LEAST_OUTPUT_TOKENS))
+        async with self._turn:
+            while not self._is_enough_for(place):
+                await self.budget().changed()
+            least = self._leave(place)
+            self._begun.add(place.id)
+            self.budget().hold(place.id, least, is_next=True)
+            self._set_aside()
+
+    def kept_for(self, place: Place) -> Amount:
+        """Return what is kept for a subagent now."""
+        if place.id in self._line:
+            return self._line[place.id].part(self._part)
+        return self.budget().holds.get(place.id, NOTHING)
+
+    def _is_enough_for(self, place: Place) -> bool:
+        in_place = self._crew.room.statistics().borrowers
+        at_work = [each for each in self._begun if each in in_place]
+        if not at_work or place.child.past.is_over:
+            return True
+        budget, least = self.budget(), self._line[place.id]
+        held = sum((budget.holds.get(each, NOTHING) for each in at_work), least)
+        rest = self._wants(self._wanted - least) if len(self._line) > 1 else NOTHING
+        return (held + least + rest).fits(budget.room(place.id, is_next=True))
+
+    def _leave(self, place: Place) -> Amount:
+        """Take a subagent out of the line; return what it needs."""
+        least = self._line.pop(place.id, NOTHING)
+        self._wanted -= least
+        if not self._line:
+            self._wanted = self._largest = NOTHING  # no dust of adding and taking away
+        return least
+
+    def _part_of(self, free: Amount) -> float:
+        """Return which part of what those in line need is set aside, 0 to 1."""
+        if not self._is_told:
+            return 1.0
+        parts, wanted = [1.0], self._wanted
+        if wanted.usd:
+            parts.append(SHARE_IN_LINE * free.usd / wanted.usd)
+        if wanted.tokens:
+            parts.append(SHARE_IN_LINE * free.tokens / wanted.tokens)
+        return max(min(parts), 0.0)
+
+    def _set_aside(self) -> None:
+        wanted = self._wants(self._wanted) if self._line else NOTHING
+        self.budget().set_aside(self._parent, wanted)
+
+    def _wants(self, line: Amount) -> Amount:
+        """Return what is set aside for a line that needs so much at the most."""
+        return line.part(self._part) + self._largest.part(1 - self._part)
+
+    def floor(self, brief: Brief) -> Amount:
+        """Return what a subagent needs: a first call, and a last one after it."""
+        return self._two_calls(brief, first_tokens(self._prefix_tokens(brief)))
 
     def brought(self, brief: Brief) -> Amount:
         """Return what the findings on a brief cost the parent once they have come."""
@@ -95,15 +192,14 @@ class Reserve:
     def _least(self, place: Place) -> Amount:
         rebuilt = place.child.past.rebuilt
         if rebuilt is None:
-            return self.floor(place.brief, is_beside=False)
-        context = most_tokens(rebuilt.state.transcript)
-        return self._two_calls(place.brief, context, LEAST_OUTPUT_TOKENS)
+            return self.floor(place.brief)
+        return self._two_calls(place.brief, most_tokens(rebuilt.state.transcript))
 
-    def _two_calls(self, brief: Brief, context: int, held: int) -> Amount:
-        """Return what a call takes, and a last one after it with `held` of output."""
+    def _two_calls(self, brief: Brief, context: int) -> Amount:
+        """Return what a call takes, and a last one after it."""
         price, last = self._price(brief), context + LEAST_OUTPUT_TOKENS + WORDS_TOKENS
         first = amount_of(price, context, LEAST_OUTPUT_TOKENS)
-        return first + amount_of(price, last, held)
+        return first + amount_of(price, last, LEAST_OUTPUT_TOKENS)
 
     def _price(self, brief: Brief) -> Price | None:
         crew = self._crew

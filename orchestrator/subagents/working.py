@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -37,6 +37,7 @@ class Worker:
         below: agent, and what it may see → what it sends subagents of its own with.
         parent_budget: what pays for them all.
         minutes_left: of their parent's time.
+        begins: waits until one that has a place can be paid for.
     """
 
     crew: Crew
@@ -46,6 +47,7 @@ class Worker:
     below: Callable[[str, Workspace], Below]
     parent_budget: Callable[[], Budget]
     minutes_left: Callable[[], float]
+    begins: Callable[[Place], Awaitable[None]]
 
     async def work(self, place: Place) -> None:
         """Run a subagent once there is room; a cancelled one needs none.
@@ -58,6 +60,7 @@ class Worker:
         brake, room = place.child.brake, self.crew.room
         with brake.watching():
             await room.acquire_on_behalf_of(place.id)
+            await self.begins(place)
             await self.crew.services.parking.passed()
         try:
             has_begun = place.is_begun or place.child.past is not NOT_BEGUN

@@ -64,6 +64,28 @@ async def test_what_the_budget_cannot_pay_is_refused_with_figures(
     assert spent <= 90_000
 
 
+@pytest.mark.parametrize("at_once", [2, 24])
+async def test_a_wide_fan_out_whose_real_use_fits_is_done(
+    bench: RunBench, at_once: int
+) -> None:
+    titles = [f"Case {n}" for n in range(1, 25)]
+    small = Usage(input_tokens=1000, output_tokens=50)
+
+    ended = await bench.play(
+        [reply(sent(*titles), usage=small), reply(REPORT, usage=small)],
+        {
+            title: [reply(READ, usage=small), reply(submit(QUOTE), usage=small)]
+            for title in titles
+        },
+        limits={"tokens": 250_000, "concurrency": at_once},
+    )
+
+    # All that they might use together is more than that.
+    assert ended.result.state == "done", ended.result.missing
+    assert ended.events("limit.reached") == []
+    assert len(ended.events("subagent.ended")) == len(titles)
+
+
 async def test_what_many_briefs_would_bring_leaves_room_for_the_first_ones(
     bench: RunBench,
 ) -> None:

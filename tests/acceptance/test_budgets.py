@@ -111,6 +111,19 @@ async def test_ten_cents_are_never_passed_and_everybody_hands_in(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("at_once", [1, 3])
+async def test_who_waits_in_line_has_its_part_however_much_others_spend(
+    tmp_path: Path, at_once: int
+) -> None:
+    policy = LedgerPolicy(PARTS)
+
+    ended = await spend(tmp_path, policy, limits={"usd": USD, "concurrency": at_once})
+
+    assert policy.usd <= USD
+    assert_nobody_is_empty_handed(ended)
+
+
+@pytest.mark.slow
 async def test_tokens_are_never_passed_either(tmp_path: Path) -> None:
     policy = LedgerPolicy(PARTS)
 

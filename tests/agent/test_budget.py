@@ -101,6 +101,25 @@ def test_a_hold_is_never_more_than_what_is_there() -> None:
     assert budget.holds == {"a1": Amount(1.0, 10), "a2": Amount(1.0, 2)}
 
 
+def test_what_is_set_aside_is_for_those_in_line_as_far_as_there_is_room() -> None:
+    run = Budget(tokens=30)
+    run.hold("a1", TEN)
+    run.set_aside("lead", Amount(0, 15))
+
+    assert run.room("a1").tokens == 15  # its hold, and what is free
+    with pytest.raises(LimitReached):
+        run.reserve("a1", Amount(0, 10), keep=Amount(0, 6))
+
+    run.hold("a2", Amount(0, 18), is_next=True)
+    assert run.holds["a2"] == Amount(0, 18)
+    assert run.room("a1") == Amount(float("inf"), 10)  # untouched
+    assert run.room("a3").tokens == 0
+
+    run.book(Amount(0, 2))
+    run.release("a2")
+    assert run.room("a3").tokens == 3  # what came back is for the line first
+
+
 def test_what_was_used_is_booked_and_the_rest_given_back() -> None:
     agent = Budget()
     run = run_with(agent)

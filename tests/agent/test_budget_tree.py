@@ -47,6 +47,18 @@ class BudgetTree(RuleBasedStateMachine):
             parent.hold(agent, amount)
 
     @rule(agent=agents, amount=amounts)
+    def begin(self, agent: str, amount: Amount) -> None:
+        """The next in line: what is set aside is for it."""
+        parent = self.of[agent].parent
+        assert parent is not None
+        if agent not in self.of[agent].holds:
+            parent.hold(agent, amount, is_next=True)
+
+    @rule(agent=agents, amount=amounts)
+    def set_aside(self, agent: str, amount: Amount) -> None:
+        self.of[agent].set_aside(agent, amount)
+
+    @rule(agent=agents, amount=amounts)
     def keep(self, agent: str, amount: Amount) -> None:
         fits = amount.fits(self.of[agent].room(agent))
         try:
@@ -93,6 +105,13 @@ class BudgetTree(RuleBasedStateMachine):
             assert budget.tokens is None or taken.tokens <= budget.tokens
 
     @invariant()
+    def what_is_set_aside_touches_no_hold(self) -> None:
+        for agent, budget in self.of.items():
+            own, room = budget.holds.get(agent, NOTHING), budget.room(agent)
+            assert own.usd <= room.usd + DUST
+            assert own.tokens <= room.tokens
+
+    @invariant()
     def nothing_is_negative(self) -> None:
         for budget in (self.run, *self.of.values()):
             for part in (budget.spent, budget.reserved, budget.held):
@@ -116,9 +135,10 @@ class BudgetTree(RuleBasedStateMachine):
             while self.under_way[agent]:
                 self.settle(agent, 0.5)
             self.release(agent)
+            self.of[agent].set_aside(agent, NOTHING)
         for budget in (self.run, *self.of.values()):
             assert budget.reserved == budget.held == NOTHING
-            assert budget.holds == {}
+            assert budget.holds == budget.asides == {}
 
 
 TestBudgetTree = BudgetTree.TestCase
