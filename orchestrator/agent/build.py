@@ -8,6 +8,7 @@ from typing import Any
 
 from orchestrator.agent.budget import Budget
 from orchestrator.agent.cache_watch import RESULT_REPLACED, CacheUse
+from orchestrator.agent.caching import Caching
 from orchestrator.agent.caller import Caller
 from orchestrator.agent.form import Form
 from orchestrator.agent.head_start import HeadStart
@@ -146,11 +147,10 @@ def build_agent(
             services.artifacts.put,
         ),
         reserving=Reserving(spec.id, own, spec.hand_in_tokens),
+        caching=Caching(spec.id, services.log, services.head_start, services.cache_use),
         sizes=ResultSizes(services.read_tokens, services.clip_tokens),
         log=services.log,
-        head_start=services.head_start,
         parking=services.parking,
-        cache_use=services.cache_use,
         outage_s=services.outage_s,
     )
     executor = Executor(registry, services.log, services.clip, services.clock)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from datetime import timedelta
 
 import anyio
 
 from orchestrator.agent.billing import Bill, bill
 from orchestrator.agent.budget import NOTHING, Amount, Budget, Reservation
-from orchestrator.agent.cache_watch import NOT_CACHED, CacheUse, Missed
+from orchestrator.agent.caching import Caching
 from orchestrator.agent.form import Form
-from orchestrator.agent.head_start import FOLLOWS, Ahead, HeadStart
 from orchestrator.agent.incoming import PARTS, ResultSizes
 from orchestrator.agent.mending import Mender
 from orchestrator.agent.parking import Parking, Sending
@@ -26,7 +24,6 @@ from orchestrator.agent.window import output_within, window_full
 from orchestrator.context.view import View, make_view
 from orchestrator.errors import ModelError, NotSent
 from orchestrator.events import (
-    CacheMissed,
     ModelAnswered,
     ModelFailed,
     ModelRequested,
@@ -39,7 +36,6 @@ from orchestrator.models.base import (
     ModelRequest,
     Reply,
     Retry,
-    caches_prompts,
 )
 from orchestrator.store.eventlog import EventLog
 
@@ -56,10 +52,9 @@ class Caller:
         routes: form of a request → where it goes.
         mender: changes what was refused.
         reserving: sets their price aside.
-        head_start: lets the first of alike requests of a run go ahead.
+        caching: follows what they find in the service's cache.
         parking: the gate before each of them.
         sizes: of what calls may bring.
-        cache_use: which models have a prompt cache.
         outage_s: longest time to go on trying while nobody gets an answer, in seconds.
     """
 
@@ -69,14 +64,11 @@ class Caller:
     routes: Callable[[Form], Route]
     mender: Mender
     reserving: Reserving
+    caching: Caching
     log: EventLog
-    head_start: HeadStart = field(default_factory=HeadStart)
     parking: Parking = field(default_factory=Parking)
     sizes: ResultSizes = field(default_factory=ResultSizes)
-    cache_use: CacheUse = field(default_factory=CacheUse)
     outage_s: float = OUTAGE_S
-    _output: int = 0
-    """Bound of the newest request."""
 
     @property
     def budget(self) -> Budget:
@@ -104,7 +96,8 @@ class Caller:
         pulse = pulse or Pulse()
         await self.parking.passed(pulse)
         try:
-            with await self._turn(state, pulse, last=last) as turn:
+            turn = await self.caching.turn(state, self.route, pulse, last=last)
+            with turn:
                 reply = await self._mended(state, pulse, last=last)
                 turn.begun()
         except (ModelError, NotSent) as error:
@@ -120,10 +113,11 @@ class Caller:
         while True:
             self.mender.adapt(state)
             self._follow(state.form)
+            reserved, output = await self._reserve(state, pulse, last=last)
             try:
-                return await self._ask(state, pulse, last=last)
+                return await self._send(state, pulse, reserved, output)
             except ModelError as error:
-                change = self.mender.mends(state, error, output=self._output)
+                change = self.mender.mends(state, error, output=output)
                 if last and not change and error.kind == "too_long":
                     change = await self.mender.make_room(state, self.route.window)
                 is_new = change not in {"", *mended}
@@ -151,58 +145,19 @@ class Caller:
         state.flush()
         await self.mender.make_room(state, self.route.window)
 
-    async def _turn(self, state: AgentState, pulse: Pulse, *, last: bool) -> Ahead:
-        """Wait until the first request of an agent may leave; nothing is set aside."""
-        is_first = state.previous_end is None
-        if last or not is_first or not self._is_cached:
-            return FOLLOWS
-        with pulse.waiting_for_others():
-            turn = await self.head_start.wait(self.route.head.data)
-        pulse.on_first = turn.begun
-        return turn
-
-    @property
-    def _is_cached(self) -> bool:
-        """Return whether the service keeps the head of these requests for others."""
-        head = self.route.head
-        is_marked = head.shortest is not None and head.tokens >= head.shortest
-        return is_marked and self._has_cache
-
-    @property
-    def _has_cache(self) -> bool:
-        """Return whether there is a cache to be used, as far as is known."""
-        is_without = self.route.name in self.cache_use.without
-        return caches_prompts(self.route.model) and not is_without
-
-    def _expect(self, state: AgentState) -> None:
-        """Take note of what the request that leaves now should find in the cache."""
-        head, is_first = self.route.head, state.previous_end is None
-        is_shared = is_first and self._is_cached and self.head_start.knows(head.data)
-        state.cache.sent(
-            state.transcript.rewritten,
-            head=head,
-            shared_tokens=head.tokens if is_shared else 0,
-        )
-
-    def _compare(self, state: AgentState, reply: Reply) -> None:
-        """Say so where a request read clearly less from the cache than it should."""
-        usage, shortest = reply.usage, self.route.head.shortest
-        began = state.clock.now() - timedelta(seconds=reply.seconds)
-        missed = state.cache.answered(began, usage, reply.cache_miss)
-        if shortest is None or not self._has_cache:
-            return
-        if self.cache_use.is_found_without(self.route.name, usage, shortest):
-            missed = Missed(usage.context_tokens, 0, NOT_CACHED)
-        if missed is not None:
-            event = CacheMissed(turn=state.turns, **asdict(missed))
-            self.log.append(event, agent=self.spec.id)
-
-    async def _ask(self, state: AgentState, pulse: Pulse, *, last: bool) -> Reply:
+    async def _reserve(
+        self, state: AgentState, pulse: Pulse, *, last: bool
+    ) -> tuple[Reservation, int]:
+        """Set the price of the next request aside; return it and its most output."""
         most = output_within(state, self.route.window)
-        reserved, output = await self.reserving.reserve(
+        return await self.reserving.reserve(
             state, self.route, pulse, last=last, most=most
         )
-        self._output = output
+
+    async def _send(
+        self, state: AgentState, pulse: Pulse, reserved: Reservation, output: int
+    ) -> Reply:
+        """Send one request and settle what was set aside for it."""
         used = NOTHING
         try:
             await self.parking.passed(pulse)  # the reserve may have taken a while
@@ -215,9 +170,9 @@ class Caller:
             )
             state.turns += 1
             self._intend(state, view, output, reserved)
-            self._expect(state)
+            self.caching.expect(state, self.route)
             await self.log.sync()
-            self.head_start.sent(self.route.head.data)
+            self.caching.leaves(self.route)
             with self._sending(state) as sending:
                 request = self._request(state, view, output, pulse, sending)
                 try:
@@ -278,7 +233,7 @@ class Caller:
             ),
             agent=self.spec.id,
         )
-        self._compare(state, reply)
+        self.caching.compare(state, self.route, reply)
         state.answered(reply.message_id)
         if kept:
             state.take_reply(reply.content, reply.usage)
@@ -371,8 +326,6 @@ class Caller:
         pulse: Pulse,
         sending: Sending,
     ) -> ModelRequest:
-        cached = state.cache.readable(state.clock.now())
-
         @contextmanager
         def waiting() -> Iterator[None]:
             with pulse.waiting_for_others(), sending.waiting():
@@ -389,6 +342,6 @@ class Caller:
             silence_s=self.spec.silence_s,
             outage_s=self.outage_s,
             on_progress=pulse.beat,
-            uncached_tokens=max(state.transcript.tokens - cached, 0),
+            uncached_tokens=self.caching.uncached_tokens(state),
             while_waiting=waiting,
         )
