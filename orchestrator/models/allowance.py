@@ -6,7 +6,6 @@ nothing from those of input.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,6 +22,8 @@ _NAMES: Final = {
     )
     for counted in COUNTED
 }
+_LEAST, _MOST = 1e-3, 1e15
+"""What is counted lies between; figures beyond are garbage."""
 PERIOD_S = 60.0
 """What limits are counted over, where the headers do not say when one is full again."""
 
@@ -77,7 +78,8 @@ def _amount(text: str | None) -> float | None:
         value = float(text or "")
     except ValueError:
         return None
-    return value if math.isfinite(value) and value >= 0 else None
+    is_sane = value == 0 or _LEAST <= value <= _MOST
+    return value if is_sane else None
 
 
 @lru_cache(maxsize=64)

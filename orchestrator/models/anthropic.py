@@ -62,6 +62,8 @@ _FAILURES: Final = (
     ValueError,
     TypeError,
 )
+# The request has not left.
+_UNREACHED: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _WRONG_ADDRESS: Final = (httpx2.InvalidURL, httpx2.UnsupportedProtocol)
 
 
@@ -274,6 +276,8 @@ def _of_transport(error: BaseException, url: str) -> ModelError:
         told = f"cannot reach {url}: {told}"
     if isinstance(error, _WRONG_ADDRESS):
         return ModelError("invalid", told, detail="address")
+    if isinstance(error, _UNREACHED):
+        return ModelError("transient", told, detail="unreached")
     if isinstance(error, TimeoutError | httpx2.TimeoutException):
         return ModelError("transient", told, detail="timeout")
     return ModelError("transient", told, detail="connection")

@@ -184,7 +184,7 @@ def _number(text: str) -> float | None:
 def _until(date: str, now: datetime) -> float | None:
     try:
         at = parsedate_to_datetime(date)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if at.tzinfo is None:
         at = at.replace(tzinfo=UTC)

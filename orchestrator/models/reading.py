@@ -7,6 +7,7 @@ is half an answer is only counted and digested, never handed on.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -30,6 +31,12 @@ MAX_BYTES_PER_TOKEN = 1000
 """Of an answer: so much, and so much more for each token of output that was asked for.
 A token that comes in an event of its own takes 150 bytes or so."""
 
+BEGINS_S = 1.0
+"""An endpoint that breaks off before it has said anything may have been at work on the
+answer if it took so long; sooner, it has turned the connection away."""
+_WORDLESS: Final = frozenset({"connection", "timeout", "timeout_error", "http_504"})
+"""Details of errors that say nothing of what became of the request."""
+
 # What a message holds and an error does not, where an answer is no stream.
 _OF_MESSAGE: Final = b'"content"'
 
@@ -41,10 +48,17 @@ class Reading:
         scope: ends the try when it takes too long.
     """
 
-    def __init__(self, request: ModelRequest) -> None:
-        """Begin: the time of the call runs from now on."""
-        self._request = request
-        self._began = time.perf_counter()
+    def __init__(
+        self, request: ModelRequest, *, now: Callable[[], float] = time.perf_counter
+    ) -> None:
+        """Begin: the time of the call runs from now on.
+
+        Args:
+            request: what is tried.
+            now: tells seconds from any start.
+        """
+        self._request, self._now = request, now
+        self._began = now()
         self._until = anyio.current_time() + request.call_s
         self._left_bytes = MAX_BYTES + MAX_BYTES_PER_TOKEN * request.max_output_tokens
         self.scope = anyio.CancelScope()
@@ -86,7 +100,7 @@ class Reading:
         if not says_anything:
             return
         if self._first_token_s is None and self._accumulator.has_begun:
-            self._first_token_s = time.perf_counter() - self._began
+            self._first_token_s = self._now() - self._began
         self._heard()
         self._request.on_progress()
 
@@ -108,8 +122,12 @@ class Reading:
         """Add to the error of this try what had come before it."""
         head = self._splitter.head
         is_message = _OF_MESSAGE in head
+        took_long = self._now() - self._began >= BEGINS_S
         error.begun = (
-            self._accumulator.has_anything or is_message or self.scope.cancelled_caught
+            self._accumulator.has_anything
+            or is_message
+            or self.scope.cancelled_caught
+            or (error.detail in _WORDLESS and took_long)
         )
         # What the service itself calls a passing thing is one, wherever it breaks off.
         if error.kind == "transient":
@@ -130,7 +148,7 @@ class Reading:
         return replace(
             reply,
             usage=usage,
-            seconds=time.perf_counter() - self._began,
+            seconds=self._now() - self._began,
             first_token_s=self._first_token_s,
         )
 

@@ -50,6 +50,8 @@ def test_all_four_limits_are_read() -> None:
         {"limit": "-5", "remaining": "3"},
         {"limit": "50", "remaining": "nan"},
         {"limit": "inf", "remaining": "3"},
+        {"limit": "1e-322", "remaining": "0"},
+        {"limit": "1e300", "remaining": "0"},
     ],
     ids=str,
 )

@@ -126,6 +126,14 @@ def test_the_detail_is_the_narrowest_name_there_is() -> None:
         pytest.param({"retry-after": "-5"}, 0.0, id="negative"),
         pytest.param({"retry-after": "0"}, 0.0, id="zero"),
         pytest.param({"retry-after": "abc"}, None, id="neither"),
+        pytest.param(
+            {"retry-after": f"Mon, 01 Jan {'9' * 20} 00:00:00 GMT"}, None, id="no year"
+        ),
+        pytest.param(
+            {"retry-after": f"Mon, 01 Jan 2999 00:00:00 +{'9' * 20}"},
+            None,
+            id="no zone",
+        ),
         pytest.param({"retry-after": ""}, None, id="empty"),
         pytest.param({"retry-after": "nan"}, None, id="not a number"),
         pytest.param({"retry-after": "inf"}, None, id="for ever"),
