@@ -14,7 +14,7 @@ from orchestrator.agent.caching import Caching
 from orchestrator.agent.form import Form
 from orchestrator.agent.incoming import PARTS, ResultSizes
 from orchestrator.agent.mending import Mender
-from orchestrator.agent.parking import Parking, Sending
+from orchestrator.agent.parking import Asked, Parking, Sending
 from orchestrator.agent.pulse import Pulse
 from orchestrator.agent.reserving import Reserving
 from orchestrator.agent.route import Route
@@ -101,7 +101,11 @@ class Caller:
                 reply = await self._mended(state, pulse, last=last)
                 turn.begun()
         except (ModelError, NotSent) as error:
-            if not self.parking.takes(error, self.log.newest(self.spec.id)):
+            asked, cause = (
+                Asked(self.spec.id, state.turns),
+                self.log.newest(self.spec.id),
+            )
+            if not self.parking.takes(error, cause, asked=asked):
                 raise
         else:
             return reply

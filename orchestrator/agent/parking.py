@@ -7,7 +7,7 @@ after it, until the process lets go of the run; later ones go on from the log.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NoReturn
@@ -17,11 +17,22 @@ import anyio
 from orchestrator.agent.pulse import Pulse
 from orchestrator.errors import ModelError, NotSent
 
-__all__ = ["Parking", "Sending"]
+__all__ = ["Asked", "Parking", "Sending"]
 
 NOT_THE_API = "http_403"
 """Detail of a 403 that is not in the API's words: something on the way refuses what
 one request holds; the key is good."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request of an agent, whichever process makes it: the turn that it is for."""
+
+    agent: str = ""
+    turn: int = 0
+
+
+NOBODY = Asked()
 
 
 class Parking:
@@ -30,17 +41,24 @@ class Parking:
     Attributes:
         why: the error that parked it, or None.
         cause: `seq` of the event that told of that error, or 0.
+        asked: the request that met it.
     """
 
-    def __init__(self, *, was_answered: bool = False) -> None:
+    def __init__(
+        self, *, was_answered: bool = False, hopeless: Collection[Asked] = ()
+    ) -> None:
         """Let all pass.
 
         Args:
             was_answered: the run had an answer in an earlier process: its key was good.
+            hopeless: requests that have parked the run often enough: where the endpoint
+                fails at one of them again, that is the request's own fault.
         """
         self.why: ModelError | None = None
         self.cause = 0
+        self.asked = NOBODY
         self._was_answered = was_answered
+        self._hopeless = frozenset(hopeless)
         self._parked = anyio.Event()
         self._calls: set[Sending] = set()
 
@@ -53,7 +71,9 @@ class Parking:
         """Take note of an answer to this run."""
         self._was_answered = True
 
-    def takes(self, error: ModelError | NotSent, cause: int = 0) -> bool:
+    def takes(
+        self, error: ModelError | NotSent, cause: int = 0, *, asked: Asked = NOBODY
+    ) -> bool:
         """Park the run where `error` is a reason to, and return whether it is.
 
         If so, who met it waits at the gate; else the error is its own. In a run that is
@@ -62,6 +82,7 @@ class Parking:
         Args:
             error: of a request of this run, or of another one with the same key.
             cause: `seq` of the event that tells of it; 0: it is not written yet.
+            asked: the request that met it.
         """
         if isinstance(error, NotSent):
             return True
@@ -69,8 +90,10 @@ class Parking:
             return True
         if not self._is_reason(error):
             return False
+        if self.why is None and error.kind == "transient" and asked in self._hopeless:
+            return False
         if self.why is None:
-            self.why = error
+            self.why, self.asked = error, asked
             self._parked.set()
         if self.why is error:
             self.cause = self.cause or cause

@@ -68,6 +68,10 @@ class RunParked(Payload):
     """When requests are answered again, as the endpoint says, in UTC, or ""."""
     under_way: int = 0
     """Requests whose answers may still come."""
+    by: str = ""
+    """The agent whose request met it."""
+    turn: int = 0
+    """Of that agent."""
 
 
 @dataclass(frozen=True, slots=True)

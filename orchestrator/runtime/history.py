@@ -25,6 +25,7 @@ from orchestrator.events import (
     NotesUpdated,
     ReportSubmitted,
     RunEnded,
+    RunParked,
     RunReopened,
     RunResumed,
     RunStarted,
@@ -50,7 +51,7 @@ _KEPT = frozenset(
     for kind in (
         RunStarted, RunResumed, RunReopened, RunEnded, SubagentAccepted, SubagentAsked,
         SubagentEnded, BriefRefused, BriefReused, NotesUpdated, ReportSubmitted,
-        LimitReachedEvent, ControlReceived, ModelAdapted,
+        LimitReachedEvent, ControlReceived, ModelAdapted, RunParked,
     )
 )  # fmt: skip
 """Kinds that are read again whoever they are about."""

@@ -138,6 +138,8 @@ async def let_come_in(
         detail=error.detail,
         resume_at=stamp(at),
         under_way=parking.under_way,
+        by=parking.asked.agent,
+        turn=parking.asked.turn,
     )
     with suppress(StoreError):  # whoever writes the end will meet it
         log.append(parked, cause=parking.cause)

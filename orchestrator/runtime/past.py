@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
+from orchestrator.agent.parking import Asked
 from orchestrator.events import (
     Event,
     ModelAdapted,
     RunEnded,
+    RunParked,
     RunReopened,
     RunResumed,
     RunStarted,
     parse,
 )
+from orchestrator.ids import LEAD
 from orchestrator.runtime.history import History
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.store.layout import RunFolder
 
 __all__ = ["Past", "parked_until", "state_of"]
+
+MAX_PARKED = 2
+"""So often one request of a subagent may park a run that others have no share in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +74,24 @@ class Past:
     def was_answered(self) -> bool:
         """Return whether a model has answered it."""
         return self.history.totals.calls > 0
+
+    @property
+    def hopeless(self) -> set[Asked]:
+        """Return the requests of subagents that have parked it `MAX_PARKED` times.
+
+        The lead's are not among them: without it there is no run to go on with.
+        """
+        parked = [
+            parse(event, RunParked)
+            for event in self.events
+            if event.kind == RunParked.KIND
+        ]
+        met = Counter(Asked(each.by, each.turn) for each in parked)
+        return {
+            asked
+            for asked, times in met.items()
+            if times >= MAX_PARKED and asked.agent not in ("", LEAD)
+        }
 
     @property
     def has_report(self) -> bool:

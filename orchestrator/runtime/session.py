@@ -154,7 +154,10 @@ def open_session(
         fallback=prepared.models.fallback,
         window_of=partial(known_window, told=task.context_policy.window_tokens),
         outage_s=task.limits.outage_s,
-        parking=Parking(was_answered=past is not None and past.was_answered),
+        parking=Parking(
+            was_answered=past is not None and past.was_answered,
+            hopeless=past.hopeless if past else (),
+        ),
     )
     workspace = Workspace(task.workspace, exclude=_own_folder(task.workspace, folder))
     return Session(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -16,6 +18,7 @@ from parking_bench import (
     SPEND_LIMIT,
     Stopping,
     explored,
+    part_of,
     serving,
 )
 
@@ -167,6 +170,39 @@ async def test_a_request_that_a_proxy_forbids_fails_alone(tmp_path: Path) -> Non
 
     assert result.state in ("partial", "failed")
     assert len(findings_in(result)) == PARTS
+
+
+@dataclass
+class Poisoned(Stopping):
+    """Fails at one subagent, whenever that asks."""
+
+    part: int = PARTS
+    findings: int = -1
+
+    async def __call__(self, asked: dict[str, Any]) -> Answer:
+        if part_of(asked) == self.part:
+            return refused(500, "api_error", "Internal error")
+        return await super().__call__(asked)
+
+
+async def test_one_request_that_nobody_answers_parks_a_run_twice_and_no_more(
+    tmp_path: Path,
+) -> None:
+    policy, clock = Poisoned(), FakeClock()
+    async with serving(tmp_path / "runs", policy, clock) as (_endpoint, here):
+        result = await here.run(explored(tmp_path, concurrency=1, outage_s=60))
+        check_parked(result, findings=PARTS - 1)
+        result = await here.resume(result.folder)
+        check_parked(result, findings=PARTS - 1)
+        result = await here.resume(result.folder)
+
+        assert (result.state, result.exit_code) == ("partial", 3)
+        assert "Internal error" in result.missing[0]
+        policy.part = -1
+        result = await here.resume(result.folder)
+
+    assert result.state != "parked"
+    assert len(policy.answered) == len(set(policy.answered))
 
 
 async def test_other_runs_with_the_same_key_are_parked_with_it(
