@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -16,7 +16,7 @@ import anyio
 import pytest
 from explore_policy import lay_parts
 from kill_policy import KillPolicy
-from run_bench import Ended, RunBench
+from run_bench import Ended, RunBench, finish
 from small_disk import SmallDisk, small_disk
 
 from orchestrator.api import Orchestrator
@@ -29,13 +29,11 @@ from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.lock import is_held
 from orchestrator.store.reading import read_events
-from orchestrator.testing import FakeClock, ScriptedModel, Step, hang
+from orchestrator.testing import FakeClock, ScriptedModel, Step, call, hang
 
 PARTS = 3
 EVENTS = 108
 LAST = "run.ended"
-BLOCK_BYTES = 4096
-"""Of the small disk."""
 
 
 @dataclass
@@ -54,7 +52,7 @@ class Bench:
 
     inner: RunBench
     disk: SmallDisk
-    policy: KillPolicy = field(default_factory=lambda: KillPolicy(parts=PARTS))
+    play: Callable[[ModelRequest], Step] = KillPolicy(parts=PARTS).play
 
     @property
     def run(self) -> Path:
@@ -77,7 +75,7 @@ class Bench:
                 does()
                 began[0] = time.monotonic()
 
-        model = ScriptedModel(script or self.policy.play)
+        model = ScriptedModel(script or self.play)
         async with Orchestrator(
             runs_dir=self.inner.runs, model=model, clock=FakeClock()
         ) as here:
@@ -92,7 +90,7 @@ class Bench:
         return Tried(str(caught.value), sent, seconds, model.cancelled)
 
     async def resume(self) -> Ended:
-        model = ScriptedModel(self.policy.play)
+        model = ScriptedModel(self.play)
         async with Orchestrator(
             runs_dir=self.run.parent, model=model, clock=FakeClock()
         ) as here:
@@ -188,21 +186,21 @@ async def test_a_report_that_finds_no_room_is_written_later_without_a_call(
     await goes_on(bench, whole)
 
 
+def reads_alone(request: ModelRequest) -> Step:
+    """A lead without subagents: nobody writes to the log while its call runs."""
+    if len(request.messages) > 1:
+        return finish("The limit is in the files [part1/file0.md:1].")
+    return call("read_file", path="part1/file0.md")
+
+
 async def test_a_kept_file_that_finds_no_room_ends_the_run(
-    bench: Bench, whole: Ended
+    bench: Bench, tmp_path: Path
 ) -> None:
-    reads = [
-        event.seq
-        for event in whole.events()
-        if event.kind == "tool.started" and event.data["name"] == "read_file"
-    ]
+    bench.play = reads_alone
+    roomy = RunBench(tmp_path)
+    whole = await roomy.run(ScriptedModel(reads_alone))
 
-    # Others write to the log meanwhile: what is left of its last block must do.
-    log = (whole.folder / "events.jsonl").read_bytes().splitlines(keepends=True)
-    sizes = {seq: sum(map(len, log[:seq])) for seq in reads}
-    emptiest = min(reads, key=lambda seq: sizes[seq] % BLOCK_BYTES)
-
-    tried = await ends_full(bench, emptiest)
+    tried = await ends_full(bench, "tool.started")
 
     assert f"{bench.run / 'artifacts'}/art_" in tried.said
     await goes_on(bench, whole)
@@ -228,7 +226,7 @@ async def test_when_it_fills_up_all_subagents_stop_at_once(
     with small_disk(tmp_path / "disk") as disk:
         inner = RunBench(tmp_path)
         inner.runs = disk.root / "runs"
-        bench = Bench(inner, disk, policy)
+        bench = Bench(inner, disk, policy.play)
         tried = await bench.until(is_busy_alone, disk.fill, script)
         disk.free()
         ended = await bench.resume()
@@ -280,7 +278,7 @@ async def test_a_derived_file_that_cannot_be_written_ends_no_run(
             path.unlink(missing_ok=True)
             path.mkdir()
 
-    model = ScriptedModel(bench.policy.play)
+    model = ScriptedModel(bench.play)
     async with Orchestrator(
         runs_dir=bench.inner.runs, model=model, clock=FakeClock()
     ) as here:
@@ -412,7 +410,7 @@ async def test_a_deleted_lock_lets_nobody_else_write(
             busy.append(is_held(RunFolder(bench.run)))
             with pytest.raises(RunBusy, match="in use by another process"):
                 await bench.resume()
-        return bench.policy.play(request)
+        return bench.play(request)
 
     ended = await bench.inner.run(ScriptedModel(script))
 
