@@ -154,11 +154,13 @@ class Budget:
 
     def tightest(self) -> Amount:
         """Return the smallest limits, here and above; infinite where there is none."""
-        usd, tokens = self._tightest("usd"), self._tightest("tokens")
-        return Amount(
-            float("inf") if usd is None else usd,
-            2**62 if tokens is None else int(tokens),
-        )
+        usd, tokens = float("inf"), 2**62
+        budget: Budget | None = self
+        while budget is not None:
+            usd = usd if budget.usd is None else min(usd, budget.usd)
+            tokens = tokens if budget.tokens is None else min(tokens, budget.tokens)
+            budget = budget.parent
+        return Amount(usd, tokens)
 
     @property
     def taken(self) -> Amount:
@@ -262,21 +264,17 @@ class Budget:
             reached: as it was.
             limits: the agent's own, as they are now.
         """
+        tightest = self.tightest()
         now: dict[str, float | None] = {
             "turns": limits.turns,
             "minutes": limits.minutes,
-            "usd": self._tightest("usd"),
-            "tokens": self._tightest("tokens"),
+            "usd": tightest.usd,
+            "tokens": tightest.tokens,
         }
         if reached.limit not in now:
             return False
         allowed = now[reached.limit]
         return allowed is None or allowed > reached.allowed
-
-    def _tightest(self, name: str) -> float | None:
-        own: float | None = getattr(self, name)
-        above = self.parent._tightest(name) if self.parent else None  # noqa: SLF001 - the same class
-        return min((each for each in (own, above) if each is not None), default=None)
 
     def _hold(self, owner: str, amount: Amount) -> None:
         self._held += amount - self.holds.get(owner, NOTHING)

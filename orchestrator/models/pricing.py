@@ -93,13 +93,13 @@ class Price:
         we ask for; all of the output limit is used. The dearest band counts that the
         prompt can be in, if it is as long as that or shorter.
         """
-        fitting = [each for each in self.bands if input_tokens > each.over_tokens]
-        costs = (
-            input_tokens * max(each.input, each.cache_write_5m, each.cache_read)
-            + max_output_tokens * each.output
-            for each in fitting or self.bands[:1]
-        )
-        return max(costs) / 1e6
+        most = 0.0
+        for each in self.bands:
+            if input_tokens > each.over_tokens or each is self.bands[0]:
+                dearest = max(each.input, each.cache_write_5m, each.cache_read)
+                usd = input_tokens * dearest + max_output_tokens * each.output
+                most = max(most, usd)
+        return most / 1e6
 
     def told(self) -> dict[str, Any]:
         """Return all of it as plain data, for the log."""

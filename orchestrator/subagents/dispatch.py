@@ -89,8 +89,7 @@ class Dispatcher:
             minutes_left=self._minutes_left,
             begins=reserve.begins,
         )
-        work = reserve.kept_during(self._worker.work, on_end=self._hold_back)
-        self._nursery = Nursery(work)
+        self._nursery = Nursery(reserve.kept_during(self._worker.work))
         self._following = Following(crew, self.roster, self._acceptance)
         rested = crew.services.budget.tell
         self._join = Joins(parent, self._mail, self._nursery, crew.room, rested).join

@@ -99,14 +99,9 @@ class Reserve:
         self._set_aside()
 
     def kept_during(
-        self, work: Callable[[Place], Awaitable[None]], *, on_end: Callable[[], None]
+        self, work: Callable[[Place], Awaitable[None]]
     ) -> Callable[[Place], Awaitable[None]]:
-        """Return `work` on a subagent, with something kept for it until its end.
-
-        Args:
-            work: lets it work.
-            on_end: called once it has ended.
-        """
+        """Return `work` on a subagent, with something kept for it until its end."""
 
         async def kept(place: Place) -> None:
             self.keep(place)
@@ -116,7 +111,6 @@ class Reserve:
                 self._leave(place)
                 self._begun.discard(place.id)
                 self._set_aside()
-                on_end()
                 self.budget().release(place.id)
 
         return kept
