@@ -26,6 +26,7 @@ from orchestrator.inspection.agents import AgentView
 from orchestrator.inspection.limits import LimitUse
 from orchestrator.inspection.reading import RunSummary
 from orchestrator.inspection.run import RunView, moment
+from orchestrator.inspection.waits import waits_phrase
 
 __all__ = ["agent_table", "limit_words", "next_step", "run_table", "summary_lines"]
 
@@ -225,6 +226,8 @@ def summary_lines(
     yield _row("tokens", _tokens(view))
     if missed := _cache_misses(view):
         yield _row("cache", missed)
+    if waited := waits_phrase({n: each.waits for n, each in view.agents.items()}):
+        yield _row("waits", safe(waited))
     subagents = view.subagents
     if subagents:
         explored = sum(each.explored_tokens for each in subagents)

@@ -28,6 +28,7 @@ from orchestrator.events.phrases import (
     count_phrase,
     duration,
     names_phrase,
+    number,
     one_line,
     quoted,
 )
@@ -58,6 +59,9 @@ class Activity:
     """Of the request that is out: those that failed."""
     _error: str = ""
     """Of the newest of them."""
+    _held_s: float = 0.0
+    """Seconds after `_failed_at` in which the rate limit lets no other try leave."""
+    _failed_at: str = ""
     _is_left: bool = False
     """Its process is gone, and nothing has happened since."""
 
@@ -125,7 +129,18 @@ class Activity:
             )
         if self._tries:
             told.append(f"{count_phrase(self._tries, 'try')} failed: {self._error}")
-        return "asks the model" + (f" ({'; '.join(told)})" if told else "")
+        does = "waits for the rate limit" if self._is_held(now) else "asks the model"
+        return does + (f" ({'; '.join(told)})" if told else "")
+
+    def _is_held(self, now: datetime | None) -> bool:
+        """Return whether the newest try met a rate limit and the wait is not over.
+
+        How long a request stands in line after that is not on record while it lasts.
+        """
+        failed = _moment(self._failed_at)
+        if not self._held_s or now is None or failed is None:
+            return self._held_s > 0
+        return (now - failed).total_seconds() < self._held_s
 
     def _at_calls(self) -> str:
         # What it does itself says more than what it waits for.
@@ -164,11 +179,14 @@ class Activity:
 
     def _on_requested(self, event: Event) -> None:
         self.state, self.is_asking = "running", True
-        self._asked_at, self._tries = event.at, 0
+        self._asked_at, self._tries, self._held_s = event.at, 0, 0.0
 
     def _on_retried(self, event: Event) -> None:
         self._tries += 1
         self._error = one_line(event.data.get("error"))
+        is_limited = self._error == "rate_limited"
+        self._held_s = number(event.data.get("wait_s")) if is_limited else 0.0
+        self._failed_at = event.at
 
     def _on_answered(self, _event: Event) -> None:
         self.is_asking = False

@@ -12,6 +12,7 @@ from orchestrator.events.activity import Activity
 from orchestrator.events.answers import Answers
 from orchestrator.events.phrases import number
 from orchestrator.inspection.tokens import Cost, Tokens
+from orchestrator.inspection.waits import Waits
 from orchestrator.spec.foreign import EXPLORE_NOTHING
 
 __all__ = ["AgentView"]
@@ -42,7 +43,7 @@ class AgentView:
     calls: int = 0
     """Tool calls that ended."""
     call_errors: int = 0
-    retries: int = 0
+    waits: Waits = field(default_factory=Waits)
     cache_misses: dict[str, int] = field(default_factory=dict)
     """Cause → how often a request read clearly less from the cache than it should."""
     tokens: Tokens = field(default_factory=Tokens)
@@ -214,7 +215,7 @@ class AgentView:
             "turns": self.turns,
             "tool_calls": self.calls,
             "tool_errors": self.call_errors,
-            "retries": self.retries,
+            **self.waits.to_dict(),
             "cache_misses": self.cache_misses,
             "tokens": self.tokens.to_dict(),
             **self.cost.to_dict(),
@@ -271,6 +272,7 @@ class AgentView:
                 self.cost.add_cut(*self._set_aside)
         if self._is_first:
             self.reason = ""  # of a call before, that failed and was got over
+        self.waits.answered(data)
         self.cost.add_call(data.get("usd"), data.get("usd_parts"))
         if isinstance(usage, dict) and data.get("counted_tokens") is not None:
             told = Tokens()
@@ -281,7 +283,7 @@ class AgentView:
             )
 
     def _on_retried(self, data: dict[str, Any], _at: datetime | None) -> None:
-        self.retries += 1
+        self.waits.retried(data)
         if data.get("begun"):
             self.cost.add_cut(*self._set_aside)
 

@@ -128,10 +128,11 @@ def _cache_missed(data: Data) -> str:
 
 
 def _retried(data: Data) -> str:
+    # After the wait it may have to stand in line behind others.
     return (
         f"try {one_line(data.get('attempt'))} failed, next in "
-        f"{duration(number(data.get('wait_s')))}: {one_line(data.get('error'))}: "
-        f"{one_line(data.get('message'))}"
+        f"{duration(number(data.get('wait_s')))} or later: "
+        f"{one_line(data.get('error'))}: {one_line(data.get('message'))}"
     )
 
 
