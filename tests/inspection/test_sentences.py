@@ -52,6 +52,8 @@ def test_durations_take_at_most_six_characters(seconds: float, shown: str) -> No
 
 def test_one_thing_is_not_plural() -> None:
     assert [count_phrase(n, "brief") for n in (1, 2)] == ["1 brief", "2 briefs"]
+    assert [count_phrase(n, "try") for n in (0, 1)] == ["0 tries", "1 try"]
+    assert count_phrase(2, "day") == "2 days"
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "log.damaged"])
