@@ -11,12 +11,21 @@ from typing import Final
 
 import anyio
 
+from orchestrator.agent.parking import Parking
 from orchestrator.errors import ModelError, StoreError
 from orchestrator.events import AgentEnded, Event, RunParked, ToolEnded, ToolStarted
 from orchestrator.runtime.session import Session
 from orchestrator.spec.profiles import DELEGATION
 
-__all__ = ["Parked", "Underway", "goes_on_at", "let_come_in", "stamp", "when"]
+__all__ = [
+    "Parked",
+    "Underway",
+    "all_is_in",
+    "goes_on_at",
+    "let_come_in",
+    "stamp",
+    "when",
+]
 
 MAX_GRACE_S = 120.0
 """Longest wait for answers that are under way: they are paid for."""
@@ -144,9 +153,22 @@ async def let_come_in(
     with suppress(StoreError):  # whoever writes the end will meet it
         log.append(parked, cause=parking.cause)
         await log.sync()
-    before = -1
     with anyio.move_on_after(min(MAX_GRACE_S, session.prepared.task.limits.call_s)):
-        while parking.under_way or underway.has_calls or underway.events != before:
-            before = underway.events
-            await anyio.sleep(QUIET_S)
+        await all_is_in(parking, underway)
     then()
+
+
+async def all_is_in(
+    parking: Parking, underway: Underway, *, quiet_s: float = QUIET_S
+) -> None:
+    """Wait until nothing is under way in a parked run, and what came in is on record.
+
+    Args:
+        parking: of the run.
+        underway: fed with its events.
+        quiet_s: how long there must be no event, in seconds.
+    """
+    before = -1
+    while parking.under_way or underway.has_calls or underway.events != before:
+        before = underway.events
+        await anyio.sleep(quiet_s)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
 import anyio
+import anyio.lowlevel
 import pytest
 from pydantic import BaseModel
 from refund_runs import SPLITTER, sent
@@ -22,11 +23,19 @@ from run_bench import (
     submit,
 )
 
+from orchestrator.agent.parking import Parking
 from orchestrator.errors import ModelError
 from orchestrator.events import Event
 from orchestrator.models.base import ModelRequest, OnRetry, Reply, Retry
 from orchestrator.runtime.host import Host
-from orchestrator.runtime.parked import MAX_AHEAD, Parked, goes_on_at, when
+from orchestrator.runtime.parked import (
+    MAX_AHEAD,
+    Parked,
+    Underway,
+    all_is_in,
+    goes_on_at,
+    when,
+)
 from orchestrator.runtime.prepare import prepare
 from orchestrator.runtime.run import Live, start
 from orchestrator.testing import (
@@ -67,6 +76,20 @@ def parked(ended: Ended) -> bool:
         75,
         "parked",
     )
+
+
+class Parks:
+    """Follows the events of a run: it is being parked."""
+
+    def __init__(self) -> None:
+        self._parked = anyio.Event()
+
+    def __call__(self, event: Event) -> None:
+        if event.kind == "run.parked":
+            self._parked.set()
+
+    async def wait(self) -> None:
+        await self._parked.wait()
 
 
 def script_of(lead: Script, workers: Mapping[str, Script]) -> Script:
@@ -247,22 +270,21 @@ async def test_queued_subagents_stay_queued(bench: RunBench) -> None:
 async def test_what_is_under_way_comes_in_and_is_not_asked_again(
     bench: RunBench,
 ) -> None:
-    refused, asked = anyio.Event(), anyio.Event()
+    asked, parks = anyio.Event(), Parks()
 
     async def late(_request: ModelRequest) -> Step:
         asked.set()
-        await refused.wait()
-        await anyio.sleep(0.01)  # the run is being parked by now
+        await parks.wait()
         return FOUND
 
     async def soon(_request: ModelRequest) -> Step:
         await asked.wait()
-        refused.set()
         return NO_CREDIT
 
     first = await bench.play(
         [delegate(brief("Late"), brief("Soon"))],
         {"Late": in_turn(READ, late), "Soon": in_turn(READ, soon)},
+        on_event=parks,
     )
 
     assert parked(first)
@@ -383,22 +405,26 @@ async def test_a_subagent_of_a_subagent_parks_them_all(bench: RunBench) -> None:
 async def test_a_subagent_that_is_cancelled_meanwhile_is_ended(
     bench: RunBench,
 ) -> None:
-    refused, asked = anyio.Event(), anyio.Event()
+    asked, parks = anyio.Event(), Parks()
 
     async def soon(_request: ModelRequest) -> Step:
         await asked.wait()
-        refused.set()
+        return NO_CREDIT
+
+    async def later(_request: ModelRequest) -> Step:
+        await parks.wait()
         return NO_CREDIT
 
     async def cancels(_request: ModelRequest) -> Step:
         asked.set()
-        await refused.wait()
-        await anyio.sleep(0.01)  # it waits at the gate by now
+        await parks.wait()  # `a1` waits at the gate by now
         return call("cancel", agent="a1", reason="not needed")
 
     sent = delegate(brief("One"), brief("Two"), wait="none")
     first = await bench.play(
-        in_turn(sent, cancels), {"One": in_turn(soon), "Two": in_turn(soon)}
+        in_turn(sent, cancels),
+        {"One": in_turn(soon), "Two": in_turn(later)},
+        on_event=parks,
     )
 
     assert parked(first)
@@ -466,7 +492,7 @@ async def test_the_request_that_goes_ahead_of_alike_ones_is_the_only_one_refused
 async def test_a_try_that_failed_is_not_made_again_in_a_parked_run(
     bench: RunBench,
 ) -> None:
-    retrying, refused = anyio.Event(), anyio.Event()
+    retrying, parks = anyio.Event(), Parks()
 
     class Retries(ScriptedModel):
         async def complete(self, request: ModelRequest, *, on_retry: OnRetry) -> Reply:
@@ -475,14 +501,12 @@ async def test_a_try_that_failed_is_not_made_again_in_a_parked_run(
                 on_retry(Retry(1, "overloaded", "Overloaded", 30.0))
                 with request.while_waiting():
                     retrying.set()
-                    await refused.wait()
-                    await anyio.sleep(0.01)
+                    await parks.wait()
                 raise AssertionError("it is sent again")
             return answer
 
     async def soon(_request: ModelRequest) -> Step:
         await retrying.wait()
-        refused.set()
         return NO_CREDIT
 
     briefs = delegate(brief("One"), brief("Two"))
@@ -491,7 +515,8 @@ async def test_a_try_that_failed_is_not_made_again_in_a_parked_run(
         "Two": in_turn(soon),
     }
 
-    first = await bench.run(Retries(script_of([briefs], workers)))
+    model = Retries(script_of([briefs], workers))
+    first = await bench.run(model, on_event=parks)
 
     assert parked(first)
     failed = {each.agent: each.data for each in first.events("model.failed")}
@@ -501,13 +526,39 @@ async def test_a_try_that_failed_is_not_made_again_in_a_parked_run(
     assert second.result.state == "done"
 
 
+async def test_what_is_under_way_is_waited_for_however_quiet_it_is() -> None:
+    parking, underway, came_in = Parking(), Underway(), anyio.Event()
+    started, ended = (
+        Event(seq, "", "", "a1", kind, 0, {"call": "c1", "name": "slow"})
+        for seq, kind in enumerate(("tool.started", "tool.ended"), 1)
+    )
+
+    async def waits() -> None:
+        await all_is_in(parking, underway, quiet_s=0)
+        came_in.set()
+
+    async def is_in() -> bool:
+        for _ in range(10):
+            await anyio.lowlevel.checkpoint()
+        return came_in.is_set()
+
+    async with anyio.create_task_group() as group:
+        with parking.sending():
+            group.start_soon(waits)
+            assert not await is_in()
+            underway.apply(started)
+        assert not await is_in()
+        underway.apply(ended)
+        assert await is_in()
+
+
 async def test_a_tool_at_work_ends_before_the_process_lets_go(
     bench: RunBench,
 ) -> None:
-    refused, at_work = anyio.Event(), anyio.Event()
+    at_work, parks = anyio.Event(), Parks()
 
     class Slow:
-        """A tool that takes longer than the run is quiet."""
+        """A tool that ends once the run is being parked."""
 
         name: ClassVar[str] = "slow"
         description: ClassVar[str] = "Takes long."
@@ -517,19 +568,18 @@ async def test_a_tool_at_work_ends_before_the_process_lets_go(
 
         async def run(self, args: NoArgs, context: ToolContext) -> str:
             at_work.set()
-            await refused.wait()
-            await anyio.sleep(0.5)
+            await parks.wait()
             return "done at last"
 
     async def soon(_request: ModelRequest) -> Step:
         await at_work.wait()
-        refused.set()
         return NO_CREDIT
 
     first = await bench.play(
         [delegate(brief("One"), brief("Two"))],
         {"One": [call("slow")], "Two": in_turn(soon)},
         tools=[Slow()],
+        on_event=parks,
     )
 
     assert parked(first)

@@ -177,6 +177,7 @@ class RunBench:
         *,
         tools: Sequence[Any] = (),
         clock: Clock | None = None,
+        on_event: Callable[[Event], None] | None = None,
         **fields: Any,
     ) -> Ended:
         """Run a task with `model` behind every agent."""
@@ -184,7 +185,8 @@ class RunBench:
         async with Orchestrator(
             runs_dir=self.runs, model=model, tools=tools, clock=clock
         ) as here:
-            return Ended(await here.run(self.task(**fields)), model)
+            result = await here.run(self.task(**fields), on_event=on_event)
+            return Ended(result, model)
 
     async def play(
         self,
@@ -193,11 +195,14 @@ class RunBench:
         *,
         tools: Sequence[Any] = (),
         clock: Clock | None = None,
+        on_event: Callable[[Event], None] | None = None,
         **fields: Any,
     ) -> Ended:
         """Run a task: the lead's script, and one for each brief, by its title."""
         model = played(lead, workers)
-        return await self.run(model, tools=tools, clock=clock, **fields)
+        return await self.run(
+            model, tools=tools, clock=clock, on_event=on_event, **fields
+        )
 
     async def resume(
         self,
