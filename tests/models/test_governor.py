@@ -35,10 +35,14 @@ class Service:
         self.asked: list[tuple[float, str]] = []
         self.headers: dict[str, str] = {}
         self.call_s = 1.0
+        self.always: dict[str, ModelError] = {}
+        """Who asks → what each of its requests gets."""
 
     async def complete(self, request: ModelRequest, *, on_retry: OnRetry) -> Reply:
         self.asked.append((self.clock.monotonic(), str(request.system[0])))
-        said = self.says.pop(0) if self.says else None
+        said = self.always.get(request.system[0]["text"])
+        if said is None and self.says:
+            said = self.says.pop(0)
         await self.clock.sleep(0.01)
         request.on_headers(self.headers)
         if said is not None:
@@ -353,15 +357,7 @@ async def test_headers_full_of_garbage_change_nothing() -> None:
 
 async def test_a_call_that_alone_fails_ends_alone() -> None:
     bench = Bench(most_at_once=500)
-    real = bench.service.complete
-
-    async def poisoned(request: ModelRequest, *, on_retry: OnRetry) -> Reply:
-        if request.system == [{"text": "poison"}]:
-            await bench.clock.sleep(0.01)
-            raise ModelError("transient", "cannot do this one")
-        return await real(request, on_retry=on_retry)
-
-    bench.service.complete = poisoned  # type: ignore[method-assign] # the test's own
+    bench.service.always["poison"] = ModelError("transient", "cannot do this one")
 
     async def works() -> None:
         for _ in range(500):

@@ -36,13 +36,14 @@ BEGIN: dict[str, Step] = {
     "a1": [call("read_file", path="refunds.md"), call("read_file", path="long.md")],
 }
 LONG = "A line of no use at all, as there are so many.\n" * 200
+REFUSAL = reply("Well,", stop_reason="refusal", stop_details={"category": "cyber"})
 PLACES = ("lead", "a1")
 
 Odd = Callable[[str, ModelRequest], Step]
 
 
 def refuses(_who: str, _request: ModelRequest) -> Step:
-    return reply("Well,", stop_reason="refusal", stop_details={"category": "cyber"})
+    return REFUSAL
 
 
 def refuses_first(who: str, request: ModelRequest) -> Step:
@@ -155,7 +156,7 @@ async def test_a_refusal_names_its_category_wherever_it_is_told(
 async def test_a_lead_that_refuses_at_once_fails_with_the_category(
     bench: RunBench,
 ) -> None:
-    ended = await bench.run(ScriptedModel([refuses("lead", None)]), model=FIRST)  # type: ignore[arg-type]
+    ended = await bench.run(ScriptedModel([REFUSAL]), model=FIRST)
 
     assert (ended.result.state, ended.result.exit_code) == ("failed", 1)
     assert ended.result.reason == "refused: cyber"
