@@ -7,11 +7,10 @@ this module, and their start time is a contract.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 from orchestrator.errors import SpecError
 
@@ -23,8 +22,6 @@ __all__ = [
     "Settings",
     "bare_model",
     "choose_models",
-    "credential_source",
-    "has_credentials",
 ]
 
 OFFLINE = "offline"
@@ -98,51 +95,15 @@ def _features(name: str, text: str) -> tuple[str, ...]:
     return tuple(sorted(listed))
 
 
-def credential_source(env: Mapping[str, str]) -> str:
-    """Return where the SDK would find credentials, or "" for nowhere.
-
-    The same order as the SDK's: key, token, named profile, workload identity,
-    active profile on disk. Never returns or reads the value itself.
-    """
-    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE"):
-        if env.get(name, "").strip():
-            return name
-    if (
-        env.get("ANTHROPIC_FEDERATION_RULE_ID")
-        and env.get("ANTHROPIC_ORGANIZATION_ID")
-        and (
-            env.get("ANTHROPIC_IDENTITY_TOKEN")
-            or env.get("ANTHROPIC_IDENTITY_TOKEN_FILE")
-        )
-    ):
-        return "ANTHROPIC_IDENTITY_TOKEN"
-    return _profile_on_disk(env)
-
-
-def _profile_on_disk(env: Mapping[str, str]) -> str:
-    try:
-        folder = _config_folder(env)
-        pointer = folder / "active_config"
-        name = pointer.read_text(encoding="utf-8").strip() if pointer.is_file() else ""
-        profile = folder / "configs" / f"{name or 'default'}.json"
-        return f"profile {profile}" if profile.is_file() else ""
-    except (OSError, UnicodeDecodeError, RuntimeError):
-        return ""
-
-
-def _config_folder(env: Mapping[str, str]) -> Path:
-    if folder := env.get("ANTHROPIC_CONFIG_DIR"):
-        return Path(folder)
-    home = Path(env["HOME"]) if env.get("HOME") else Path.home()
-    if sys.platform == "win32":
-        appdata = env.get("APPDATA")
-        return (Path(appdata) if appdata else home / "AppData/Roaming") / "Anthropic"
-    return home / ".config" / "anthropic"
-
-
-def has_credentials(env: Mapping[str, str]) -> bool:
-    """Return whether the SDK would find credentials; imports nothing."""
-    return bool(credential_source(env))
+_NO_KEY: Final = (
+    "the task names no model and no credentials were found; "
+    "set ANTHROPIC_API_KEY to use a language model"
+)
+_NO_KEY_BUT_ADDRESS: Final = (
+    "the task names no model and no credentials were found; ANTHROPIC_BASE_URL is not "
+    "used without a key: set ANTHROPIC_API_KEY to use a language model (any value, for "
+    "a server that asks for none)"
+)
 
 
 class _Roles(Protocol):
@@ -214,9 +175,19 @@ def bare_model(name: str, *, field: str = "model") -> str:
 
 
 def choose_models(
-    task: HasModel, settings: Settings, has_credentials: bool
+    task: HasModel,
+    settings: Settings,
+    has_credentials: bool,
+    *,
+    has_endpoint: bool = False,
 ) -> ModelsChosen:
     """Return the model of each role, from the task, else from the settings.
+
+    Args:
+        task: may name a model for each role.
+        settings: the user's.
+        has_credentials: without them no model of the service is asked.
+        has_endpoint: the user names the address of one.
 
     Raises:
         SpecError: what is named for a role is no model, or is one of the service, and
@@ -224,7 +195,10 @@ def choose_models(
     """
     given = task.model
     if given.lead is None and given.subagents is None:
-        return _defaults(settings, has_credentials=has_credentials)
+        if not has_credentials:
+            why = _NO_KEY_BUT_ADDRESS if has_endpoint else _NO_KEY
+            return ModelsChosen(OFFLINE, OFFLINE, _reason(OFFLINE, OFFLINE, why))
+        return _defaults(settings)
     lead, subagents = (
         bare_model(default if model is None else model, field=f"model.{role}")
         for role, model, default in (
@@ -243,13 +217,7 @@ def choose_models(
     return ModelsChosen(lead, subagents, _reason(lead, subagents, "as the task says"))
 
 
-def _defaults(settings: Settings, *, has_credentials: bool) -> ModelsChosen:
-    if not has_credentials:
-        why = (
-            "the task names no model and no credentials were found; "
-            "set ANTHROPIC_API_KEY to use a language model"
-        )
-        return ModelsChosen(OFFLINE, OFFLINE, _reason(OFFLINE, OFFLINE, why))
+def _defaults(settings: Settings) -> ModelsChosen:
     lead, subagents = (
         bare_model(settings.lead_model),
         bare_model(settings.subagent_model),

@@ -11,8 +11,6 @@ from orchestrator.settings import (
     Settings,
     bare_model,
     choose_models,
-    credential_source,
-    has_credentials,
 )
 from orchestrator.spec.task import Task
 
@@ -54,48 +52,6 @@ def test_what_an_endpoint_lacks_is_a_list_of_known_names() -> None:
         Settings.load({"ORCHESTRATE_ENDPOINT_LACKS": "thinkin"})
 
 
-class TestCredentials:
-    @pytest.mark.parametrize(
-        "env",
-        [
-            {"ANTHROPIC_API_KEY": "k"},
-            {"ANTHROPIC_AUTH_TOKEN": "t"},
-            {"ANTHROPIC_PROFILE": "work"},
-            {
-                "ANTHROPIC_FEDERATION_RULE_ID": "r",
-                "ANTHROPIC_ORGANIZATION_ID": "o",
-                "ANTHROPIC_IDENTITY_TOKEN_FILE": "f",
-            },
-        ],
-        ids=lambda env: next(iter(env)),
-    )
-    def test_found_in_the_environment(
-        self, tmp_path: Path, env: dict[str, str]
-    ) -> None:
-        assert has_credentials({"HOME": str(tmp_path), **env})
-
-    def test_none_found(self, tmp_path: Path) -> None:
-        assert not has_credentials({"HOME": str(tmp_path), "ANTHROPIC_API_KEY": " "})
-
-    @pytest.mark.parametrize("name", ["default", "work"])
-    def test_found_as_a_profile_on_disk(self, tmp_path: Path, name: str) -> None:
-        configs = tmp_path / ".config/anthropic/configs"
-        configs.mkdir(parents=True)
-        (configs / f"{name}.json").write_text("{}")
-        env = {"HOME": str(tmp_path)}
-        assert has_credentials(env) == (name == "default")
-        (configs.parent / "active_config").write_text(f"{name}\n")
-        assert name in credential_source(env)
-
-    def test_the_config_folder_can_be_elsewhere(self, tmp_path: Path) -> None:
-        (tmp_path / "configs").mkdir()
-        (tmp_path / "configs/default.json").write_text("{}")
-        assert has_credentials({"ANTHROPIC_CONFIG_DIR": str(tmp_path)})
-
-    def test_the_value_is_never_named(self) -> None:
-        assert "k-123" not in credential_source({"ANTHROPIC_API_KEY": "k-123"})
-
-
 class TestChooseModels:
     def test_credentials_without_a_model_give_the_defaults(self) -> None:
         chosen = choose_models(task(), Settings(), True)
@@ -110,6 +66,12 @@ class TestChooseModels:
         assert chosen.lead == chosen.subagents == "offline"
         assert "no credentials" in chosen.reason
         assert "\n" not in chosen.reason
+
+    def test_an_address_without_a_key_is_said_to_be_of_no_use(self) -> None:
+        chosen = choose_models(task(), Settings(), False, has_endpoint=True)
+        assert chosen.is_offline
+        assert "ANTHROPIC_BASE_URL is not used without a key" in chosen.reason
+        assert "any value, for a server that asks for none" in chosen.reason
 
     @pytest.mark.parametrize(
         ("model", "lead", "subagents"),

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
+from orchestrator.access import credential_source
 from orchestrator.errors import StoreError
-from orchestrator.settings import Settings, credential_source
+from orchestrator.settings import Settings
 from orchestrator.store.layout import check_writable
 
 __all__ = ["Check", "examine"]
@@ -115,10 +116,8 @@ def _endpoint(url: str, *, is_needed: bool) -> Check:
     try:
         parts = urlsplit(url)
         port = f":{parts.port}" if parts.port else ""
-    except ValueError as error:
-        return Check(
-            "endpoint", "problem", f"ANTHROPIC_BASE_URL is no address: {error}"
-        )
+    except ValueError:  # its words may hold a part of a password
+        return Check("endpoint", "problem", "ANTHROPIC_BASE_URL is no address")
     # Without user, password, path and query: any of them may hold a secret.
     shown = f"{parts.scheme}://{parts.hostname or ''}{port}"
     if parts.scheme not in ("http", "https") or not parts.hostname:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from orchestrator.access import BASE_URL, check_access, has_credentials
 from orchestrator.errors import SpecError
 from orchestrator.models.pricing import Price
 from orchestrator.settings import (
@@ -14,7 +15,6 @@ from orchestrator.settings import (
     Settings,
     bare_model,
     choose_models,
-    has_credentials,
 )
 from orchestrator.spec.context_files import ContextFile, read_context
 from orchestrator.spec.delegating import depth_notices
@@ -65,7 +65,7 @@ def prepare(
     Args:
         task: as loaded.
         settings: the user's.
-        env: where credentials are looked for.
+        env: where credentials and the address of the endpoint are looked for.
         price_of: bare id → price, or None if unknown.
         task_folder: folder of the task file; default: the workspace.
         cwd: the working directory; default: the process's.
@@ -80,7 +80,10 @@ def prepare(
     book = PromptBook.of(folder, here)
     book.check()
     can_call = not needs_credentials or has_credentials(env)
-    models = choose_models(task, settings, can_call)
+    has_endpoint = bool(env.get(BASE_URL))
+    models = choose_models(task, settings, can_call, has_endpoint=has_endpoint)
+    if needs_credentials and not models.is_offline:
+        check_access(env)
     models = replace(models, fallback=fallback_of(task, models))
     usd, notices = usd_limit(task, models, profiles, price_of)
     return Prepared(

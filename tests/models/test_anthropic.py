@@ -36,11 +36,11 @@ from fake_endpoint import (
     unstreamed,
 )
 
+from orchestrator.access import has_credentials
 from orchestrator.errors import ModelError
 from orchestrator.models.anthropic import AnthropicModel, _classify
 from orchestrator.models.base import ModelRequest, Reply, Retry, Usage
 from orchestrator.models.governor import Governor
-from orchestrator.settings import has_credentials
 from orchestrator.testing import FakeClock
 
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
