@@ -1,0 +1,127 @@
+"""Which models a run may ask, what is known of their prices, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
+from importlib import import_module
+
+from orchestrator.errors import SpecError
+from orchestrator.events.phrases import names_phrase
+from orchestrator.models.price_file import PriceBook
+from orchestrator.models.pricing import Price
+from orchestrator.settings import OFFLINE, ModelsChosen
+from orchestrator.spec.profiles import Selection
+from orchestrator.spec.task import Task
+
+__all__ = [
+    "fallback_notices",
+    "models_used",
+    "price_file_notices",
+    "unused_entries",
+    "usd_limit",
+]
+
+PriceOf = Callable[[str], Price | None]
+
+CLOSE = 0.85
+"""How much alike two ids must be (0 to 1) for one to be a misspelling of the other."""
+
+
+def models_used(models: ModelsChosen, profiles: Selection) -> list[str]:
+    """Return the models that a run may ask, each once, sorted."""
+    used = _asked_first(models, profiles)
+    if models.fallback and used != {OFFLINE}:
+        used.add(models.fallback)
+    return sorted(used)
+
+
+def _asked_first(models: ModelsChosen, profiles: Selection) -> set[str]:
+    """Return the models that are asked before anything is refused."""
+    used = {models.of_profile(profiles.lead.model, lead=True)}
+    return used | {
+        models.of_profile(each.model) for each in profiles.subagents.values()
+    }
+
+
+def usd_limit(
+    task: Task, models: ModelsChosen, profiles: Selection, price_of: PriceOf
+) -> tuple[float | None, list[str]]:
+    """Return the limit in dollars, or None and why it cannot hold.
+
+    Raises:
+        SpecError: the task sets `limits.usd` and a model's price is unknown.
+    """
+    used = models_used(models, profiles)
+    unknown = [model for model in used if price_of(model) is None]
+    if not unknown:
+        return task.limits.usd, []
+    names = ", ".join(f"`{model}`" for model in unknown)
+    if not set(unknown) & _asked_first(models, profiles):
+        names += " (`fallback_model`)"
+    meant = "".join(_guess(model, used, price_of) for model in unknown)
+    if "usd" in task.limits.model_fields_set:
+        raise SpecError(
+            f"the price of {names} is unknown{meant}, so that a limit in dollars "
+            "cannot be kept; leave it out and use `limits.tokens`, or name a file with "
+            "its price in `ORCHESTRATE_PRICES`",
+            field="limits.usd",
+        )
+    return None, [
+        f"the price of {names} is unknown{meant}: the default limit in dollars is "
+        "dropped, the limit in tokens holds"
+    ]
+
+
+def _guess(model: str, used: Sequence[str], price_of: PriceOf) -> str:
+    """Return a question after the id that was meant, or "" where none is close."""
+    others = [each for each in used if each != model]
+    known = {*others, *_kept_ids(), *(_own(price_of) or {})}
+    close = get_close_matches(model, sorted(known), n=1, cutoff=CLOSE)
+    return f" (did you mean `{close[0]}`?)" if close else ""
+
+
+def _kept_ids() -> list[str]:
+    """Return the ids in the kept table, of the service whose models can be asked."""
+    kept = import_module("genai_prices.data_snapshot")  # takes 0.2 s
+    providers = kept.get_snapshot().providers
+    return [m.id for each in providers if each.id == "anthropic" for m in each.models]
+
+
+def fallback_notices(models: ModelsChosen, profiles: Selection) -> Iterator[str]:
+    """Yield a line where the model that is to go on after a refusal never will."""
+    fallback, first = models.fallback, _asked_first(models, profiles)
+    if not fallback:
+        return
+    if first == {OFFLINE}:
+        yield f"`fallback_model: {fallback}` is not used: this run is offline"
+    elif first == {fallback}:
+        yield (
+            f"`fallback_model: {fallback}` is the model of all agents: nobody goes on "
+            "after a refusal"
+        )
+    elif fallback in first:
+        yield (
+            f"`fallback_model: {fallback}` is the model of some agents already: after "
+            "their refusals nobody goes on"
+        )
+
+
+def price_file_notices(used: Sequence[str], price_of: PriceOf) -> Iterator[str]:
+    """Yield a line where a price file says nothing of any model of the run."""
+    own, unused = _own(price_of), unused_entries(used, price_of)
+    if own and len(unused) == len(own) and list(used) != [OFFLINE]:
+        asked = ", ".join(f"`{model}`" for model in used)
+        has = names_phrase([f"`{name}`" for name in unused])
+        yield f"the price file has no entry for {asked}, only for {has}"
+
+
+def unused_entries(used: Sequence[str], price_of: PriceOf) -> list[str]:
+    """Return the entries of the user's price file that no model of a run takes."""
+    taken = {id(price_of(model)) for model in used}
+    own = _own(price_of) or {}
+    return [name for name, price in own.items() if id(price) not in taken]
+
+
+def _own(price_of: PriceOf) -> dict[str, Price] | None:
+    return dict(price_of.own) if isinstance(price_of, PriceBook) else None
