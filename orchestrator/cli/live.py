@@ -51,6 +51,7 @@ _INTERESTING = frozenset(
         "control.received",
         "limit.reached",
         "model.failed",
+        "model.replaced",
         "model.retried",
         "notes.updated",
         "report.submitted",

@@ -26,6 +26,7 @@ from orchestrator.inspection.agents import AgentView
 from orchestrator.inspection.limits import LimitUse
 from orchestrator.inspection.reading import RunSummary
 from orchestrator.inspection.run import RunView, moment
+from orchestrator.inspection.sentences import why_missed
 from orchestrator.inspection.waits import waits_phrase
 
 __all__ = ["agent_table", "limit_words", "next_step", "run_table", "summary_lines"]
@@ -164,6 +165,11 @@ def _notes(agent: AgentView, view: RunView, now: datetime | None) -> Iterator[st
         yield agent.reason
     for model in agent.refused_by:
         yield f"{model} refused; {agent.model} went on in its place"
+    if len(agent.by_model) > 1:
+        costs = ((model, each.to_dict()) for model, each in agent.by_model.items())
+        yield "usd by model: " + ", ".join(
+            f"{model} {dollars(cost['usd'])}" for model, cost in costs
+        )
     if agent.unsupported:
         what = count_phrase(agent.unsupported, "finding")
         claims = agent.unsupported_claims
@@ -296,14 +302,6 @@ def _times(view: RunView, now: datetime | None) -> str:
     return f"started {started}, {verb} {took}{resumed}"
 
 
-_MISSES = {
-    "expired": "too long after the request before",
-    "prefix_changed": "not begun like the request before",
-    "resumed": "after another process",
-    "unknown": "for reasons unknown",
-}
-
-
 def _cache_misses(view: RunView) -> str:
     """Return how often a request read less from the cache than it should, or ""."""
     counts: dict[str, int] = {}
@@ -311,9 +309,7 @@ def _cache_misses(view: RunView) -> str:
         for cause, count in agent.cache_misses.items():
             counts[cause] = counts.get(cause, 0) + count
     is_without = counts.pop("not_cached", 0)
-    named = [
-        f"{count} {_MISSES.get(cause, safe(cause))}" for cause, count in counts.items()
-    ]
+    named = [f"{count} {safe(why_missed(cause))}" for cause, count in counts.items()]
     times = count_phrase(sum(counts.values()), "time")
     fell = f"read less than it should {times}: {', '.join(named)}" if named else ""
     told = "the endpoint tells of none" if is_without else ""

@@ -30,6 +30,8 @@ class AgentView:
     """That it asks now."""
     refused_by: list[str] = field(default_factory=list)
     """Models that it asked before."""
+    by_model: dict[str, Cost] = field(default_factory=dict)
+    """Of `cost`, what calls of each model took that were answered."""
     parent: str = ""
     call: str = ""
     """The call of its parent that sent it."""
@@ -199,6 +201,9 @@ class AgentView:
             "profile": self.profile,
             "model": self.model,
             "refused_by": self.refused_by,
+            "usd_by_model": {
+                model: cost.to_dict()["usd"] for model, cost in self.by_model.items()
+            },
             "parent": self.parent,
             "state": self.state,
             "doing": self.activity.phrase(now),
@@ -273,7 +278,8 @@ class AgentView:
         if self._is_first:
             self.reason = ""  # of a call before, that failed and was got over
         self.waits.answered(data)
-        self.cost.add_call(data.get("usd"), data.get("usd_parts"))
+        for cost in (self.cost, self.by_model.setdefault(self.model, Cost())):
+            cost.add_call(data.get("usd"), data.get("usd_parts"))
         if isinstance(usage, dict) and data.get("counted_tokens") is not None:
             told = Tokens()
             told.add_usage(usage)

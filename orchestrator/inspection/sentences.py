@@ -21,7 +21,7 @@ from orchestrator.events.phrases import (
     tokens,
 )
 
-__all__ = ["describe"]
+__all__ = ["describe", "why_missed"]
 
 MIN_QUEUED_S = 1.0
 """A wait that is worth a word."""
@@ -108,12 +108,21 @@ def _answered(data: Data) -> str:
     return f"model {wants} ({size}{price}, {took}){dropped}"
 
 
-_CAUSES = {
+_MISSES = {
     "expired": "too long after the request before",
-    "prefix_changed": "it does not begin like the request before",
-    "resumed": "another process made the request before",
-    "unknown": "nobody knows why",
+    "prefix_changed": "not begun like the request before",
+    "resumed": "after another process",
+    "unknown": "for reasons unknown",
 }
+
+
+def why_missed(cause: str) -> str:
+    """Return why a request read less from the cache than it should, in words.
+
+    Args:
+        cause: as in the event; one of later versions stays as it is.
+    """
+    return _MISSES.get(cause, cause)
 
 
 def _cache_missed(data: Data) -> str:
@@ -122,7 +131,7 @@ def _cache_missed(data: Data) -> str:
         return "the endpoint does not tell of any prompt cache; all input costs in full"
     read = tokens(number(data.get("read")))
     expected = tokens(number(data.get("expected")))
-    why = one_line(data.get("detail")) or _CAUSES.get(cause, cause)
+    why = one_line(data.get("detail")) or why_missed(cause)
     also = f" (the service says: {reported})" if reported else ""
     return f"read {read} of {expected} tokens from the prompt cache: {why}{also}"
 
@@ -291,8 +300,8 @@ _SENTENCES: dict[str, Callable[[Data], str]] = {
     "model.failed": _model_failed,
     "model.adapted": _adapted,
     "model.replaced": lambda data: (
-        f"{one_line(data.get('model'))} refused ({one_line(data.get('reason'))}); "
-        f"{one_line(data.get('instead'))} goes on in its place"
+        f"goes on with {one_line(data.get('instead'))}: "
+        f"{one_line(data.get('model'))} refused ({one_line(data.get('reason'))})"
     ),
     "cache.missed": _cache_missed,
     "tool.started": _tool_started,

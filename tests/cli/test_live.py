@@ -178,6 +178,14 @@ def test_a_reader_that_goes_away_does_not_disturb_the_run(tmp_path: Path) -> Non
     assert script.log.seq > 50
 
 
+def test_that_another_model_goes_on_is_a_plain_line(capsys: Capture) -> None:
+    data = {"model": "cheap", "instead": "dear", "reason": "cyber"}
+    with open_view("plain") as on_event:
+        on_event(Event(1, "", "run", "a4", "model.replaced", 0, data))
+
+    assert "a4   goes on with dear: cheap refused (cyber)" in capsys.readouterr().err
+
+
 def test_an_event_without_a_time_does_no_harm(capsys: Capture) -> None:
     event = Event(1, "", "run", "lead", "run.started", 0, {})
     view = LiveView(io.StringIO(), now=lambda: datetime.now(UTC))

@@ -86,6 +86,24 @@ def test_an_unknown_price_is_not_taken_for_zero() -> None:
     assert (found["usd"], found["usd_is_whole"]) == (0.5, False)
 
 
+def test_dollars_are_told_by_model_where_another_one_went_on() -> None:
+    view = RunView()
+    view.apply(event("agent.started", "lead", model="cheap"))
+    view.apply(event("model.answered", "lead", usd=0.001, usage={}))
+    assert "by model" not in notes(view)
+
+    view.apply(event("model.replaced", "lead", model="cheap", instead="dear"))
+    view.apply(event("model.answered", "lead", usd=0.25, usage={}))
+
+    assert "usd by model: cheap 0.001, dear 0.25" in notes(view)
+    [lead] = view.to_dict()["agents"]
+    assert lead["usd_by_model"] == {"cheap": 0.001, "dear": 0.25}
+
+
+def notes(view: RunView) -> str:
+    return "\n".join(agent_table(view, now=None, style=Style(False)))
+
+
 def test_answers_that_were_not_kept_are_paid_for_all_the_same() -> None:
     view = RunView()
     usage = {"input_tokens": 10, "output_tokens": 5}

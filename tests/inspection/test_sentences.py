@@ -100,7 +100,7 @@ def test_every_kind_has_a_sentence_of_one_line(kind: str) -> None:
         (
             "model.replaced",
             {"model": "a", "instead": "b", "reason": "cyber"},
-            "a refused (cyber); b goes on in its place",
+            "goes on with b: a refused (cyber)",
         ),
         (
             "model.adapted",
