@@ -50,7 +50,7 @@ def _thought(used: Tokens) -> str:
 
 
 def _dollars(view: RunView, cost: Cost) -> str:
-    unknown = view.prices.unknown
+    unknown = view.prices.unknown(view.models)
     names = ", ".join(f"`{safe(model)}`" for model in unknown)
     if cost.to_dict()["usd"] is None or (unknown and not cost.priced):
         return f"unknown: no price for {names}" if names else "unknown"

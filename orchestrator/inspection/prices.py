@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,29 +17,28 @@ class Prices:
 
     Attributes:
         of: model → `source`, `date` and `bands`, as in the log.
-        models: all that it may ask, by role.
     """
 
     of: dict[str, dict[str, Any]] = field(default_factory=dict)
-    models: dict[str, Any] = field(default_factory=dict)
     is_told: bool = False
     """The log says what is known: not so those of older versions."""
 
     def take(self, data: dict[str, Any]) -> None:
         """Take over `run.started` or `run.resumed`."""
-        prices, models = data.get("prices"), data.get("models")
-        if isinstance(models, dict):
-            self.models = models
+        prices = data.get("prices")
         if isinstance(prices, dict) and "prices" in data:
             self.is_told = True
             self.of = {n: each for n, each in prices.items() if isinstance(each, dict)}
 
-    @property
-    def unknown(self) -> list[str]:
-        """Return the models whose price nobody told."""
+    def unknown(self, models: Mapping[str, object]) -> list[str]:
+        """Return the models whose price nobody told.
+
+        Args:
+            models: all that the run may ask, by role.
+        """
         if not self.is_told:
             return []
-        asked = {str(model) for model in self.models.values() if model}
+        asked = {str(model) for model in models.values() if model}
         return sorted(asked - set(self.of))
 
     def sources(self) -> Iterator[str]:
