@@ -7,28 +7,26 @@ import re
 import shutil
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from http.client import HTTPException
 from importlib import metadata
 from pathlib import Path
-from typing import Literal
-from urllib.parse import urlsplit
 
-from orchestrator.access import credential_source
+from orchestrator.access import (
+    BASE_URL,
+    credential_problem,
+    credential_source,
+    endpoint_problem,
+)
+from orchestrator.cli.knocking import State, knock
 from orchestrator.errors import StoreError
 from orchestrator.settings import Settings
 from orchestrator.store.layout import check_writable
 
 __all__ = ["Check", "examine"]
 
-State = Literal["ok", "note", "problem"]
-
 DEFAULT_URL = "https://api.anthropic.com"
-REACH_S = 3.0
 PACKAGE = "orchestrator"
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:.*extra == ['\"](?P<extra>[\w-]+))?")
 
@@ -54,8 +52,7 @@ def examine(env: Mapping[str, str], runs_dir: Path) -> Iterator[Check]:
     yield from _packages()
     yield _ripgrep()
     source = credential_source(env)
-    missing = "none: runs use the offline model; set ANTHROPIC_API_KEY for another"
-    yield Check("credentials", "ok" if source else "note", source or missing)
+    yield _credentials(env, source)
     settings = Settings.load(env)
     yield Check(
         "models",
@@ -64,10 +61,17 @@ def examine(env: Mapping[str, str], runs_dir: Path) -> Iterator[Check]:
     )
     at_once = f"at most {settings.max_connections} of one model at once"
     yield Check("requests", "ok", at_once)
-    yield _endpoint(
-        env.get("ANTHROPIC_BASE_URL") or DEFAULT_URL, is_needed=bool(source)
-    )
+    yield _endpoint(env, is_needed=bool(source))
     yield _runs(runs_dir)
+
+
+def _credentials(env: Mapping[str, str], source: str) -> Check:
+    if problem := credential_problem(env):
+        return Check("credentials", "problem", problem)
+    missing = "none: runs use the offline model; set ANTHROPIC_API_KEY for another"
+    if BASE_URL in env:
+        missing += f" ({BASE_URL} is not used without a key)"
+    return Check("credentials", "ok" if source else "note", source or missing)
 
 
 def _packages() -> Iterator[Check]:
@@ -111,27 +115,13 @@ def _ripgrep() -> Check:
     return Check("ripgrep", "ok", done.stdout.partition("\n")[0])
 
 
-def _endpoint(url: str, *, is_needed: bool) -> Check:
-    """Ask for the root of the endpoint; any answer at all means it is there."""
-    try:
-        parts = urlsplit(url)
-        port = f":{parts.port}" if parts.port else ""
-    except ValueError:  # its words may hold a part of a password
-        return Check("endpoint", "problem", "ANTHROPIC_BASE_URL is no address")
-    # Without user, password, path and query: any of them may hold a secret.
-    shown = f"{parts.scheme}://{parts.hostname or ''}{port}"
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        return Check("endpoint", "problem", f"`{shown}` is no http or https address")
-    try:
-        with urllib.request.build_opener().open(shown, timeout=REACH_S):
-            pass
-    except urllib.error.HTTPError as error:
-        error.close()
-    except (OSError, ValueError, HTTPException) as error:
-        reason = getattr(error, "reason", None) or error
-        state: State = "problem" if is_needed else "note"
-        return Check("endpoint", state, f"{shown} does not answer: {reason}")
-    return Check("endpoint", "ok", f"{shown} answers")
+def _endpoint(env: Mapping[str, str], *, is_needed: bool) -> Check:
+    problem = endpoint_problem(env[BASE_URL]) if BASE_URL in env else ""
+    if problem:
+        return Check("endpoint", "problem", problem)
+    return Check(
+        "endpoint", *knock(env.get(BASE_URL, DEFAULT_URL), is_needed=is_needed)
+    )
 
 
 def _runs(runs_dir: Path) -> Check:

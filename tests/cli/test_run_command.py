@@ -182,6 +182,47 @@ def test_wrong_input_is_one_line_and_leaves_no_run(
     assert not (here / "runs").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("ANTHROPIC_API_KEY", "sk-x\n", "holds a line end"),
+        ("ANTHROPIC_BASE_URL", "127.0.0.1:18731", "must begin with http://"),
+        ("ANTHROPIC_BASE_URL", "http://127.0.0.1:abc", "from 1 to 65535"),
+        ("ANTHROPIC_BASE_URL", "", "empty"),
+    ],
+)
+def test_what_nothing_can_be_sent_with_leaves_no_run(
+    here: Path,
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    value: str,
+    words: str,
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
+    monkeypatch.setenv(name, value)
+
+    assert main(["run", "task.yaml", "--model", "claude-haiku-5-5"]) == 2
+    shown = capsys.readouterr()
+    [error] = shown.err.splitlines()
+    assert error.startswith(f"error: `{name}`")
+    assert words in error
+    assert "sk-x" not in error
+    assert not (here / "runs").exists()
+
+
+def test_an_address_that_an_offline_run_does_not_use_is_said_to_be_unused(
+    here: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+    task = (here / "task.yaml").read_text().replace("model: offline\n", "")
+    (here / "task.yaml").write_text(task)
+
+    assert main(["run", "task.yaml"]) == 0
+    [line] = [each for each in capsys.readouterr().err.splitlines() if "model:" in each]
+    assert "ANTHROPIC_BASE_URL is not used without a key" in line
+
+
 def test_a_model_without_a_key_says_how_to_set_one(capsys: Capture) -> None:
     assert main(["run", "task.yaml", "--model", "claude-sonnet-5-5"]) == 2
 

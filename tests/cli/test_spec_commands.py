@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -270,15 +272,115 @@ class TestCheck:
         path = here / "t.yaml"
         path.write_text("objective: x\nfallback_model: claude-opus-5-5\n")
         assert main(["check", "t.yaml"]) == 0
-        assert "after a refusal: claude-opus-5-5" in capsys.readouterr().out
+        out = capsys.readouterr().out
+        assert "after a refusal: claude-opus-5-5 (the estimate leaves it out)" in out
+        assert "price of claude-opus-5-5: $" in out
         assert main(["check", "t.yaml", "--json"]) == 0
         assert as_json(capsys)["models"]["fallback"] == "claude-opus-5-5"
 
         path.write_text("objective: x\nfallback_model: own\nlimits: {usd: 1}\n")
         assert main(["check", "t.yaml"]) == 2
-        assert "the price of `own` is unknown" in capsys.readouterr().err
+        told = capsys.readouterr().err
+        assert "the price of `own` (`fallback_model`) is unknown" in told
         # An offline run asks nobody else.
         assert main(["check", "t.yaml", "--set", "model=offline"]) == 0
+
+    @pytest.mark.parametrize(
+        ("model", "words"),
+        [
+            ("claude-opus-5-5", "is the model of all agents"),
+            ("{subagents: claude-opus-5-5}", "is the model of some agents already"),
+            ("offline", "is not used: this run is offline"),
+            ("claude-haiku-5-5", ""),
+        ],
+    )
+    def test_a_model_that_will_never_go_on_after_a_refusal_is_told(
+        self,
+        here: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: Capture,
+        model: str,
+        words: str,
+    ) -> None:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+        text = f"objective: x\nmodel: {model}\nfallback_model: claude-opus-5-5\n"
+        (here / "t.yaml").write_text(text)
+
+        assert main(["check", "t.yaml", "--json"]) == 0
+        notices = [n for n in as_json(capsys)["notices"] if "`fallback_model" in n]
+
+        assert len(notices) == bool(words)
+        assert all(words in each for each in notices)
+
+    def test_no_credentials_are_needed_to_check_and_that_run_will_is_told(
+        self, task: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    ) -> None:
+        command = ["check", str(task), "--model", "claude-haiku-5-5"]
+
+        assert main(command) == 0
+        out = capsys.readouterr().out
+        assert "model: claude-haiku-5-5 (as the task says)" in out
+        assert "): lead $" in out
+        assert "note: no credentials: `run` will need ANTHROPIC_API_KEY" in out
+
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+        assert main(command) == 0
+        assert "no credentials" not in capsys.readouterr().out
+
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "k\n1")
+        assert main(command) == 2
+        assert "`ANTHROPIC_API_KEY` holds a line end" in capsys.readouterr().err
+
+    def test_a_limit_below_the_least_that_it_will_take_is_told(
+        self, task: Path, capsys: Capture
+    ) -> None:
+        command = ["check", str(task), "--model", "claude-haiku-5-5", "--json"]
+        limits = ["--set", "limits.usd=0.02", "--set", "limits.tokens=9000"]
+        assert main([*command, *limits]) == 0
+        report = as_json(capsys)
+        told = [each for each in report["notices"] if "is below the least" in each]
+        least = report["estimate"]["from"]
+        assert told == [
+            "`limits.usd` 0.02 is below the least that this will probably cost, "
+            f"${least['usd']:.2f}",
+            "`limits.tokens` 9,000 is below the least that this will probably take, "
+            f"{least['tokens']:,}",
+        ]
+
+        assert main(command) == 0
+        assert "is below the least" not in capsys.readouterr().out
+
+    @pytest.mark.parametrize(
+        ("model", "asks"),
+        [("claude-haiku-55", True), ("claude-sonet-5-5", True), ("mine", False)],
+    )
+    def test_an_id_that_is_nearly_a_known_one_is_asked_about(
+        self, task: Path, capsys: Capture, model: str, asks: bool
+    ) -> None:
+        assert main(["check", str(task), "--model", model]) == 0
+
+        out = capsys.readouterr().out
+        assert f"the price of `{model}`" in out
+        assert ("(did you mean `claude-" in out) == asks
+
+    def test_entries_of_the_price_file_that_no_model_takes_are_told(
+        self, task: Path, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    ) -> None:
+        monkeypatch.setenv("ORCHESTRATE_PRICES", "prices.yaml")
+        rates = "{input: 1, output: 2}"
+
+        def notices(prices: str) -> list[str]:
+            (here / "prices.yaml").write_text(prices)
+            assert main(["check", str(task), "--model", "mine", "--json"]) == 0
+            return [n for n in as_json(capsys)["notices"] if "price file" in n]
+
+        assert notices(f"'mi*': {rates}\n") == []
+        assert notices(f"mine: {rates}\nmime: {rates}\n") == [
+            "of the price file, no model of this run takes `mime`"
+        ]
+        assert notices(f"mime: {rates}\n") == [
+            "the price file has no entry for `mine`, only for `mime`"
+        ]
 
     @pytest.mark.parametrize(
         ("name", "words"),
@@ -330,6 +432,33 @@ class TestCheck:
         assert mine["not_available"] == ["bash"]
         assert mine["limits"] == {"turns": 7}
         assert any("color" in notice for notice in report["notices"])
+
+    @pytest.mark.parametrize(
+        ("name", "value", "words"),
+        [
+            ("ANTHROPIC_API_KEY", "sk-x\n", "holds a line end"),
+            ("ANTHROPIC_BASE_URL", "http://127.0.0.1:abc", "from 1 to 65535"),
+            ("ANTHROPIC_BASE_URL", "http://127.0.0.1:8/v1", "leave out `/v1`"),
+        ],
+    )
+    def test_what_a_run_could_not_send_with_is_told(
+        self,
+        task: Path,
+        capsys: Capture,
+        monkeypatch: pytest.MonkeyPatch,
+        name: str,
+        value: str,
+        words: str,
+    ) -> None:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
+        monkeypatch.setenv(name, value)
+
+        for chosen in ([], ["--set", "model=claude-haiku-5-5"]):
+            assert main(["check", str(task), *chosen]) == 2
+            error = capsys.readouterr().err
+            assert error.startswith(f"error: `{name}`")
+            assert words in error
+        assert main(["check", str(task), "--set", "model=offline"]) == 0
 
 
 class TestAgents:
@@ -392,13 +521,30 @@ class TestSchema:
         assert as_json(capsys)["required"] == ["objective"]
 
 
-class _Refuses(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.send_response(404)
-        self.end_headers()
+@contextmanager
+def answers(status: int, body: bytes) -> Iterator[tuple[str, list[str]]]:
+    """A server that answers one POST so; GET it has only a page for."""
+    asked: list[str] = []
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        pass
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(f"{self.path} {self.headers}")
+            self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(status)
+            self.send_header("location", "http://127.0.0.1:9/elsewhere")
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.handle_request, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", asked
+
+
+NO_KEY = b'{"type": "error", "error": {"type": "authentication_error", "message": "k"}}'
+NO_PATH = b'{"type": "error", "error": {"type": "not_found_error", "message": "no"}}'
 
 
 class TestDoctor:
@@ -409,20 +555,67 @@ class TestDoctor:
     def test_all_is_well_where_the_endpoint_answers(
         self, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
     ) -> None:
-        with HTTPServer(("127.0.0.1", 0), _Refuses) as server:
-            Thread(target=server.handle_request, daemon=True).start()
-            url = f"http://127.0.0.1:{server.server_port}/some/prefix"
-            monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
-            monkeypatch.setenv("ANTHROPIC_API_KEY", "key-that-never-shows")
-            monkeypatch.setenv("no_proxy", "*")
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "key-that-never-shows")
+        monkeypatch.setenv("no_proxy", "*")
+        with answers(401, NO_KEY) as (url, asked):
+            monkeypatch.setenv("ANTHROPIC_BASE_URL", f"{url}/some/prefix")
             status, checks = self.run(capsys)
 
         assert status == 0
         assert checks["endpoint"]["state"] == "ok"
+        assert "/some/prefix answers as a Messages API" in checks["endpoint"]["found"]
         assert checks["credentials"]["found"] == "ANTHROPIC_API_KEY"
         assert checks["ripgrep"]["state"] == "ok"
-        assert "key-that-never-shows" not in str(checks)
+        assert "key-that-never-shows" not in f"{checks} {asked}"
+        assert asked[0].startswith("/some/prefix/v1/messages ")
         assert not (here / "runs").exists()
+
+    @pytest.mark.parametrize(
+        ("status", "body", "state"),
+        [
+            pytest.param(400, b'{"error": {"message": "m"}}', "ok", id="llama.cpp"),
+            pytest.param(422, b'{"detail": [{"msg": "x"}]}', "ok", id="FastAPI"),
+            pytest.param(404, NO_PATH, "ok", id="the API's own 404"),
+            pytest.param(529, b"busy", "note", id="overloaded"),
+            pytest.param(404, b'{"detail": "Not Found"}', "problem", id="no such path"),
+            pytest.param(404, b"<h1>Not found</h1>", "problem", id="a page"),
+            pytest.param(405, b"", "problem", id="takes no POST"),
+            pytest.param(501, b"<h1>Unsupported</h1>", "problem", id="a file server"),
+            pytest.param(400, b"<h1>Bad</h1>", "problem", id="a page of another kind"),
+            pytest.param(200, b"{}", "problem", id="takes anything"),
+            pytest.param(307, b"", "problem", id="sends it on"),
+        ],
+    )
+    def test_what_is_no_messages_api_is_told(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: Capture,
+        status: int,
+        body: bytes,
+        state: str,
+    ) -> None:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+        monkeypatch.setenv("no_proxy", "*")
+        with answers(status, body) as (url, _):
+            monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
+            exit_code, checks = self.run(capsys)
+
+        assert checks["endpoint"]["state"] == state
+        assert exit_code == int(state == "problem")
+        if state == "problem":
+            assert "answers, but not as a Messages API" in checks["endpoint"]["found"]
+            assert f"status {status}" in checks["endpoint"]["found"]
+
+    def test_a_key_that_no_header_can_carry_is_a_problem(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    ) -> None:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-x\n")
+        _, checks = self.run(capsys)
+
+        assert checks["credentials"]["state"] == "problem"
+        assert "`ANTHROPIC_API_KEY` holds a line end" in checks["credentials"]["found"]
+        assert "sk-x" not in str(checks)
 
     def test_a_silent_endpoint_is_a_problem_only_with_credentials(
         self, monkeypatch: pytest.MonkeyPatch, capsys: Capture
@@ -437,7 +630,9 @@ class TestDoctor:
         status, checks = self.run(capsys)
         assert (status, checks["endpoint"]["state"]) == (1, "problem")
 
-    @pytest.mark.parametrize("url", ["file:///etc/passwd", "http://h:port", "nothing"])
+    @pytest.mark.parametrize(
+        "url", ["file:///etc/passwd", "http://h:port", "nothing", "", "http://h/v1"]
+    )
     def test_an_address_that_is_none_is_named(
         self, monkeypatch: pytest.MonkeyPatch, capsys: Capture, url: str
     ) -> None:
