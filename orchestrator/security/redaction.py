@@ -10,14 +10,16 @@ import hashlib
 import hmac
 import re
 from bisect import bisect
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from orchestrator.security.credentials import named_secrets
-from orchestrator.security.formats import Span, known_forms
+from orchestrator.security.formats import CREDENTIAL, Span, known_forms
 
 __all__ = ["PLACEHOLDER", "Redactor"]
 
 PLACEHOLDER = re.compile(r"\[secret:[a-z0-9-]+:[0-9a-f]{8}\]")
+_HEAD_CHARS = 12
+"""Of an exact value; so much of it is taken for it where the text is cut off."""
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 
@@ -27,10 +29,11 @@ class Redactor:
 
     Args:
         salt: the run's own; the same salt gives the same placeholders.
+        own: values that are secret whatever their form, of 8 characters or more.
     """
 
-    def __init__(self, salt: bytes) -> None:
-        self._salt = salt
+    def __init__(self, salt: bytes, own: Sequence[str] = ()) -> None:
+        self._salt, self._own = salt, tuple(own)
 
     def redact(self, text: str) -> str:
         """Return `text` with every secret replaced by `[secret:<kind>:<8 hex>]`.
@@ -39,7 +42,7 @@ class Redactor:
         """
         # What one pass leaves may look different with the placeholders in it. Each
         # pass leaves less that is no placeholder, so that this ends.
-        while spans := _find(text):
+        while spans := _find(text, self._own):
             text = self._replace(text, spans)
         return text
 
@@ -63,7 +66,7 @@ class Redactor:
         return f"[secret:{kind}:{mark}]"
 
 
-def _find(text: str) -> list[Span]:
+def _find(text: str, own: Sequence[str]) -> list[Span]:
     """Return the secrets in `text`, in order, none overlapping another."""
     low = text.lower()
     if len(low) != len(text):  # a few letters grow when lowered
@@ -73,7 +76,13 @@ def _find(text: str) -> list[Span]:
     # Known forms go first, and of those at one place the longest: the kind then hangs
     # on the value alone, and so does the placeholder.
     forms = sorted(known_forms(text, low), key=lambda span: span.start - span.end)
-    for span in [*forms, *named_secrets(text, low)]:
+    exact = [
+        span
+        for value in own
+        for span in _exact(text, value)
+        if not any(form.start <= span.start and span.end <= form.end for form in forms)
+    ]
+    for span in [*exact, *forms, *named_secrets(text, low)]:
         place = bisect(taken, (span.start, span.end))
         is_free_before = place == 0 or taken[place - 1][1] <= span.start
         is_free_behind = place == len(taken) or span.end <= taken[place][0]
@@ -81,3 +90,20 @@ def _find(text: str) -> list[Span]:
             taken.insert(place, (span.start, span.end))
             kept.append(span)
     return sorted(kept)
+
+
+def _exact(text: str, value: str) -> Iterator[Span]:
+    """Yield where `value` stands in `text`, also cut off at an end or before `…`."""
+    head = value[:_HEAD_CHARS]
+    at = text.find(head)
+    while at != -1:
+        end = at + len(head)
+        for char, wanted in zip(
+            text[end : at + len(value)], value[end - at :], strict=False
+        ):
+            if char != wanted:
+                break
+            end += 1
+        if end - at == len(value) or text[end : end + 1] in ("", "…"):
+            yield Span(at, end, CREDENTIAL)
+        at = text.find(head, max(end, at + 1))

@@ -1,0 +1,69 @@
+"""The credentials of the process itself: known as exact values, whatever their form.
+
+An endpoint may repeat in an error what it was sent, and a key of one's own proxy has no
+form that could be known.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+from urllib.parse import quote, unquote, urlsplit
+
+__all__ = ["own_secrets"]
+
+MIN_CHARS = 8
+"""What is shorter (`x`, `any`) only stands where a key is asked for."""
+_NAMES: Final = (
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_IDENTITY_TOKEN",
+    "ANTHROPIC_WEBHOOK_SIGNING_KEY",
+)
+# Other headers (a team, a beta feature) hold words that may stand in any text.
+_SECRET_HEADER: Final = re.compile(
+    r"auth|key|token|secret|pass|cookie|credential|signature", re.IGNORECASE
+)
+_SCHEME: Final = re.compile(r"(?:basic|bearer|token)\s+", re.IGNORECASE)
+
+
+def own_secrets(env: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the secrets that `env` holds for the endpoint, longest first.
+
+    Each one also in the forms that it has within a URL and within JSON.
+
+    Args:
+        env: the environment.
+    """
+    found = {
+        form
+        for value in _values(env)
+        for form in (value, quote(value, safe=""), json.dumps(value)[1:-1])
+        if len(value) >= MIN_CHARS
+    }
+    return tuple(sorted(found, key=lambda form: (-len(form), form)))
+
+
+def _values(env: Mapping[str, str]) -> Iterator[str]:
+    for name in _NAMES:
+        yield env.get(name, "").strip()
+    for line in env.get("ANTHROPIC_CUSTOM_HEADERS", "").split("\n"):
+        name, _, value = line.partition(":")
+        if _SECRET_HEADER.search(name):
+            yield value.strip()
+            yield _SCHEME.sub("", value.strip(), count=1)
+    yield from _of_url(env.get("ANTHROPIC_BASE_URL", ""))
+
+
+def _of_url(url: str) -> Iterator[str]:
+    """Yield the password in a URL, or the user where there is none."""
+    try:
+        parts = urlsplit(url.strip())
+    except ValueError:
+        return
+    userinfo, _, _ = parts.netloc.rpartition("@")
+    user, colon, password = userinfo.partition(":")
+    secret = password if colon else user
+    yield from (secret, unquote(secret))
