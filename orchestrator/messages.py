@@ -7,7 +7,7 @@ and a dict is the fastest form to send.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import orjson
@@ -16,7 +16,6 @@ __all__ = [
     "Block",
     "Message",
     "clean_text",
-    "clean_texts",
     "encode",
     "is_empty_text",
     "one_line",
@@ -25,6 +24,7 @@ __all__ = [
     "tool_calls",
     "tool_result",
     "user_message",
+    "with_texts",
     "without_thinking",
 ]
 
@@ -51,14 +51,14 @@ def one_line(text: str, limit_chars: int | None = None) -> str:
     return " ".join(text.split())[:limit_chars]
 
 
-def clean_texts(value: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return the JSON value with every text in it cleaned, keys aside."""
+def with_texts(value: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401 - JSON
+    """Return the JSON value with every text in it changed, keys included."""
     if isinstance(value, str):
-        return clean_text(value)
+        return change(value)
     if isinstance(value, list | tuple):
-        return [clean_texts(each) for each in value]
+        return [with_texts(each, change) for each in value]
     if isinstance(value, dict):
-        return {key: clean_texts(each) for key, each in value.items()}
+        return {change(key): with_texts(each, change) for key, each in value.items()}
     return value
 
 

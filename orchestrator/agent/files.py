@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from orchestrator.errors import StoreError
-from orchestrator.messages import Message
+from orchestrator.messages import Message, with_texts
 from orchestrator.store.disk import write_derived
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.transcript import as_jsonl
@@ -23,9 +23,15 @@ class AgentFiles:
         lost: file, relative to the run's folder → why it could not be written.
     """
 
-    def __init__(self, folder: RunFolder) -> None:
+    def __init__(self, folder: RunFolder, redact: Callable[[str], str]) -> None:
+        """Write nothing yet.
+
+        Args:
+            folder: the run's.
+            redact: replaces secrets in a text.
+        """
         self.lost: dict[str, str] = {}
-        self._folder = folder
+        self._folder, self._redact = folder, redact
 
     def keep(self, agent: str, name: str, data: bytes) -> None:
         """Write a file into the folder of an agent."""
@@ -39,5 +45,9 @@ class AgentFiles:
             self.lost.pop(shown, None)
 
     def keep_transcript(self, agent: str, messages: Sequence[Message]) -> None:
-        """Write the conversation of an agent."""
-        self.keep(agent, "transcript.jsonl", as_jsonl(messages))
+        """Write the conversation of an agent; what the model said is redacted, too."""
+        fit = [
+            with_texts(each, self._redact) if each["role"] == "assistant" else each
+            for each in messages
+        ]
+        self.keep(agent, "transcript.jsonl", as_jsonl(fit))

@@ -9,7 +9,7 @@ from typing import ClassVar
 from orchestrator.agent.barring import barred_calls
 from orchestrator.agent.cache_watch import NOT_CACHED, start_of
 from orchestrator.agent.damage import RequestProof
-from orchestrator.agent.notes import NOTED
+from orchestrator.agent.notes import NOTED, was_noted
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState, Limited
 from orchestrator.agent.stops import judge
@@ -39,7 +39,6 @@ from orchestrator.events import (
     parse,
 )
 from orchestrator.events.arrivals import arrivals
-from orchestrator.messages import clean_text
 from orchestrator.models.base import Reply, Usage
 from orchestrator.store.transcript import LOST
 from orchestrator.tools.calls import Answered, Barred, CallResult, Known, OnRecord
@@ -229,7 +228,7 @@ class Replay:
         for call in state.transcript.open_calls:
             is_note = call["name"] == UpdateNotes.name
             is_new = is_note and call["id"] not in state.prior
-            if is_new and clean_text(str(call["input"].get("text", ""))) == text:
+            if is_new and was_noted(str(call["input"].get("text", "")), text):
                 state.prior[call["id"]] = Known(NOTED.format(section=section))
                 return
 

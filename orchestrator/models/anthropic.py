@@ -271,9 +271,8 @@ def _of_status(error: APIStatusError, now: datetime) -> ModelError:
 
 
 def _of_transport(error: BaseException, url: str) -> ModelError:
-    told = bounded(f"{type(error).__name__}: {error}")
-    if url:
-        told = f"cannot reach {url}: {told}"
+    told = f"{type(error).__name__}: {error}"
+    told = bounded(f"cannot reach {url}: {told}" if url else told)
     if isinstance(error, _WRONG_ADDRESS):
         return ModelError("invalid", told, detail="address")
     if isinstance(error, _UNREACHED):

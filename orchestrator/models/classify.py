@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import string
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,7 +16,12 @@ from orchestrator.messages import clean_text
 
 __all__ = ["Failure", "bounded", "classify", "retry_after"]
 
-MAX_MESSAGE_CHARS = 600
+MAX_MESSAGE_CHARS = 4000
+"""Of what an endpoint said. Who shows it cuts more, once no secret is in it."""
+# An address may hold a password, and its query a key.
+_USERINFO: Final = re.compile(r"(?<=://)[^\s/?#\"'<>]*@")
+_QUERY: Final = re.compile(r"(://[^\s?#\"'<>]*)\?[^\s\"'<>)\]]*")
+_OF_TOKENS: Final = string.ascii_letters + string.digits + "+/=_-.~%:@"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +150,15 @@ def classify(failure: Failure) -> ModelError:
 
 
 def bounded(text: str) -> str:
-    """Return `text` on one line, without control characters, at most 600 characters."""
+    """Return `text` on one line, at most 4,000 characters, its addresses bare.
+
+    Control characters are replaced. Addresses lose user, password and query. A word
+    that would be cut is left out, since half a key can be told by nobody.
+    """
     head = " ".join(clean_text(text[: 4 * MAX_MESSAGE_CHARS]).split())
-    if len(head) <= MAX_MESSAGE_CHARS:
-        return head
-    return head[: MAX_MESSAGE_CHARS - 1] + "…"
+    if len(head) > MAX_MESSAGE_CHARS or len(text) > 4 * MAX_MESSAGE_CHARS:
+        head = head[: MAX_MESSAGE_CHARS - 1].rstrip(_OF_TOKENS) + "…"
+    return _QUERY.sub(r"\1", _USERINFO.sub("", head))
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:

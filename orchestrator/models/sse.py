@@ -12,6 +12,7 @@ from orchestrator.models.classify import bounded
 
 __all__ = ["BOM", "EventSplitter", "broken", "joined", "loads", "mended", "shown"]
 
+MAX_SHOWN_BYTES: Final = 65_536
 _LAST: Final = "message_stop"
 BOM: Final = b"\xef\xbb\xbf"
 # Deltas whose texts are put together before anything is done with them.
@@ -183,4 +184,4 @@ def broken(message: str, detail: str) -> ModelError:
 
 def shown(data: bytes) -> str:
     """Return the beginning of `data`, for a message."""
-    return bounded(data[:200].decode("utf-8", "replace"))
+    return bounded(data[:MAX_SHOWN_BYTES].decode("utf-8", "replace"))

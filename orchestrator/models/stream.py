@@ -10,7 +10,7 @@ from typing import Any, Final
 from orchestrator.errors import ModelError
 from orchestrator.messages import Block, is_empty_text
 from orchestrator.models.base import EXCEEDED, CacheMiss, Reply, Usage
-from orchestrator.models.classify import classify
+from orchestrator.models.classify import bounded, classify
 from orchestrator.models.growing import (
     Growing,
     block_problem,
@@ -22,7 +22,6 @@ from orchestrator.models.told import failure
 
 __all__ = ["Accumulator", "whole_reply"]
 
-MAX_REASON_CHARS = 100
 MAX_COUNT = 10**12
 """Of tokens in one reply; whatever tells more does not count."""
 
@@ -255,9 +254,7 @@ def _cache_miss(told: object) -> CacheMiss | None:
     kind = reason.get("type") if isinstance(reason, dict) else None
     if not isinstance(reason, dict) or not isinstance(kind, str):
         return None
-    return CacheMiss(
-        kind[:MAX_REASON_CHARS], _count(reason, "cache_missed_input_tokens")
-    )
+    return CacheMiss(bounded(kind), _count(reason, "cache_missed_input_tokens"))
 
 
 def _usage(told: Mapping[str, Any], *, has_content: bool) -> Usage:

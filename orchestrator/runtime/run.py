@@ -18,6 +18,7 @@ from orchestrator.errors import ModelError, OrchestratorError, StoreError
 from orchestrator.events import Event, RunEnded
 from orchestrator.ids import LEAD, run_id
 from orchestrator.messages import encode
+from orchestrator.models.redacting import redact_error
 from orchestrator.runtime.control import Control
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.inputs import write_inputs
@@ -161,6 +162,7 @@ def _told_of_others(session: Session) -> Iterator[None]:
     """Let the run be parked, too, where another one finds their key used up."""
 
     def closed(error: ModelError) -> None:
+        redact_error(error, session.services.redact)
         session.services.parking.takes(error)
 
     if session.prepared.models.is_offline:

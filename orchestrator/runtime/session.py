@@ -22,11 +22,13 @@ from orchestrator.events import Event, RunStarted
 from orchestrator.messages import clean_text
 from orchestrator.models.choose import known_window
 from orchestrator.models.features import Lacks
+from orchestrator.models.redacting import Redacting
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.past import Past
 from orchestrator.runtime.prepare import Prepared, models_used
 from orchestrator.runtime.progress import Progress
 from orchestrator.runtime.snapshots import Snapshots
+from orchestrator.security.own import own_secrets
 from orchestrator.security.redaction import Redactor
 from orchestrator.security.workspace import Workspace
 from orchestrator.spec.context_files import ContextFile
@@ -134,13 +136,13 @@ def open_session(
     log.subscribe(progress.follow)
     if on_event is not None:
         log.subscribe(on_event)
-    redactor = Redactor(salt)
+    redactor = Redactor(salt, own_secrets(host.env))
     task = prepared.task
     services = Services(
         log=log,
         artifacts=Artifacts(folder.artifacts),
         clock=host.clock,
-        open_model=host.pool.open,
+        open_model=partial(Redacting.opened, host.pool.open, redactor.redact),
         price_of=host.price,
         budget=budget,
         redact=redactor.redact,
@@ -164,7 +166,7 @@ def open_session(
         prepared=redacted(prepared, redactor.redact),
         host=host,
         folder=folder,
-        files=AgentFiles(folder),
+        files=AgentFiles(folder, redactor.redact),
         log=log,
         progress=progress,
         sightings=sightings,

@@ -42,9 +42,9 @@ class Bug:
         trace = "".join(traceback.format_exception(error))
         while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
             error = error.exceptions[0]
-        said = " ".join(str(error).split())[:MAX_BUG_CHARS]
+        said = redact(clean_text(" ".join(str(error).split())))[:MAX_BUG_CHARS]
         what = f"{type(error).__name__}{said and f': {said}'}"
-        return cls(redact(clean_text(what)), redact(clean_text(trace)))
+        return cls(what, redact(clean_text(trace)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,8 @@ def _without_report(
     session: Session, roster: Roster, outcome: Outcome, missing: list[str]
 ) -> Verdict:
     """Return the verdict where the lead handed in nothing."""
-    found, words = roster.findings_for(LEAD), clean_text(_words(outcome.text))
+    found = roster.findings_for(LEAD)
+    words = session.services.redact(clean_text(_words(outcome.text)))
     if session.earlier_report:
         why = f"what was missing is missing still: {outcome.reason}"
         return Verdict(

@@ -140,15 +140,16 @@ async def _take(
     if newest is not None and newest.findings.status != "failed":
         return _as_taken(newest, is_whole=False)
     raw = outcome.text or next(iter(agent.state.transcript.texts("assistant")), "")
-    raw = clean_text(raw)
+    redact = crew.services.redact
+    words, raw = (redact(clean_text(text)) for text in (_words(raw), raw))
     if outcome.kind == "unvalidated":
-        found = unvalidated(_words(raw), reason=outcome.reason)
+        found = unvalidated(words, reason=outcome.reason)
     else:
         found = partial_from(
             reason=outcome.reason,
             notes=_notes(crew, child.id),
             files=list(crew.sightings.of(child.id)),
-            last_text=_words(raw),
+            last_text=words,
         )
     if outcome.kind == "failed":
         found = found.model_copy(update={"status": "failed"})

@@ -5,14 +5,14 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import orjson
 from pydantic import BaseModel, ValidationError
 
 from orchestrator.errors import ToolError
-from orchestrator.messages import clean_texts, encode
+from orchestrator.messages import clean_text, encode, with_texts
 from orchestrator.tools.schema import keys_at
 
 __all__ = ["cleaned", "encodable", "listed", "parse_arguments", "shown"]
@@ -85,14 +85,22 @@ def shown(value: object) -> str:
     return text
 
 
-def cleaned(args: M) -> M:
-    """Return arguments whose texts hold nothing that a terminal would obey.
+def cleaned(name: str, args: M, redact: Callable[[str], str]) -> M:
+    """Return arguments whose texts hold no secret and nothing that a terminal obeys.
 
     For what a model wrote and people read in files: reports, findings, briefs, notes.
+
+    Args:
+        name: the tool, for the message.
+        args: what the model wrote.
+        redact: replaces secrets in a text.
+
+    Raises:
+        ToolError: with its secrets replaced, something is longer than is allowed.
     """
     given = args.model_dump(mode="json")
-    fit = clean_texts(given)
-    return args if fit == given else type(args).model_validate(fit)
+    fit = with_texts(given, lambda text: redact(clean_text(text)))
+    return args if fit == given else parse_arguments(name, type(args), fit)
 
 
 def listed(names: Iterable[str]) -> str:

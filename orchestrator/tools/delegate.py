@@ -51,5 +51,5 @@ class Delegate:
         Raises:
             ToolError: the briefs are refused.
         """
-        briefs = list(cleaned(args).briefs)
+        briefs = list(cleaned(self.name, args, context.redact).briefs)
         return await self._port.delegate(context.call, briefs, args.wait)

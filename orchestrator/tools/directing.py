@@ -167,7 +167,7 @@ class FollowUp:
         Raises:
             ToolError: it cannot be asked.
         """
-        args = cleaned(args)
+        args = cleaned(self.name, args, context.redact)
         return await self._port.follow_up(context.call, args.agent, args.question)
 
 
@@ -199,11 +199,11 @@ class Cancel:
     def __init__(self, port: DirectPort) -> None:
         self._port = port
 
-    async def run(self, args: CancelArgs, _context: ToolContext) -> ToolOutput:
+    async def run(self, args: CancelArgs, context: ToolContext) -> ToolOutput:
         """Return what it has.
 
         Raises:
             ToolError: it is nobody's subagent.
         """
-        args = cleaned(args)
+        args = cleaned(self.name, args, context.redact)
         return await self._port.cancel(args.agent, args.reason)

@@ -20,7 +20,7 @@ import structlog
 from orchestrator.clock import Clock
 from orchestrator.errors import LimitReached, StoreError, ToolError
 from orchestrator.events import ToolEnded, ToolStarted
-from orchestrator.messages import clean_text
+from orchestrator.messages import clean_text, with_texts
 from orchestrator.store.eventlog import EventLog
 from orchestrator.tools.arguments import encodable, listed, parse_arguments, shown
 from orchestrator.tools.base import Clip, Tool, ToolContext, ToolOutput
@@ -223,9 +223,8 @@ class Executor:
         """Log the intent and return the `seq` of its event."""
         if isinstance(job.spec.prior, OnRecord):
             return reply
-        intent = ToolStarted(
-            job.spec.call, job.spec.name, encodable(job.spec.input), job.tool.effects
-        )
+        given = with_texts(encodable(job.spec.input), job.context.redact)
+        intent = ToolStarted(job.spec.call, job.spec.name, given, job.tool.effects)
         agent = job.context.agent
         return self._log.append(intent, agent=agent, cause=reply).seq
 
@@ -307,7 +306,7 @@ class Executor:
             call=job.spec.call,
             traceback=job.context.redact("".join(traceback.format_exception(error))),
         )
-        said = " ".join(str(error).split())[:_ERROR_CHARS]
+        said = job.context.redact(" ".join(str(error).split()))[:_ERROR_CHARS]
         return ToolOutput(
             f"`{name}` failed with {kind}{said and f': {said}'}. This is a fault of "
             "the tool, not of your call; try another way.",

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Protocol
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.findings import Findings
-from orchestrator.messages import clean_text
 from orchestrator.tools.arguments import cleaned
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
 
@@ -59,13 +58,13 @@ class SubmitFindings:
     def __init__(self, collector: Collector) -> None:
         self._collector = collector
 
-    async def run(self, args: Findings, _context: ToolContext) -> ToolOutput:
+    async def run(self, args: Findings, context: ToolContext) -> ToolOutput:
         """Return the verdict on the findings.
 
         Raises:
             ToolError: they cannot be taken at all.
         """
-        return await self._collector.submit(cleaned(args))
+        return await self._collector.submit(cleaned(self.name, args, context.redact))
 
 
 class FinishArgs(BaseModel):
@@ -98,10 +97,11 @@ class Finish:
     def __init__(self, finisher: FinishPort) -> None:
         self._finisher = finisher
 
-    async def run(self, args: FinishArgs, _context: ToolContext) -> ToolOutput:
+    async def run(self, args: FinishArgs, context: ToolContext) -> ToolOutput:
         """Return the verdict on the report.
 
         Raises:
             ToolError: it cannot be taken at all.
         """
-        return await self._finisher.finish(clean_text(args.report), args.result)
+        args = cleaned(self.name, args, context.redact)
+        return await self._finisher.finish(args.report, args.result)

@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Literal, Protocol
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from orchestrator.messages import clean_text
 from orchestrator.store.notes import SECTIONS, Section
+from orchestrator.tools.arguments import cleaned
 from orchestrator.tools.base import Effects, ToolContext
 
 __all__ = ["NotesPort", "UpdateNotes", "UpdateNotesArgs"]
@@ -69,12 +69,11 @@ class UpdateNotes:
         self._notes = notes
 
     # Async without a wait: the port belongs to the event loop's thread.
-    async def run(self, args: UpdateNotesArgs, _context: ToolContext) -> str:
+    async def run(self, args: UpdateNotesArgs, context: ToolContext) -> str:
         """Return what the notes say to the change.
 
         Raises:
             ToolError: the section cannot be changed now.
         """
-        return self._notes.update(
-            args.section, args.mode, clean_text(args.text), args.pin
-        )
+        args = cleaned(self.name, args, context.redact)
+        return self._notes.update(args.section, args.mode, args.text, args.pin)

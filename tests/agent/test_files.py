@@ -9,7 +9,7 @@ from orchestrator.store.layout import RunFolder
 def test_a_file_that_cannot_be_written_is_remembered_until_it_can(
     tmp_path: Path,
 ) -> None:
-    files = AgentFiles(RunFolder(tmp_path))
+    files = AgentFiles(RunFolder(tmp_path), str)
     (tmp_path / "agents").write_text("a file where a folder is needed")
 
     files.keep("a1", "brief.md", b"one")
@@ -23,7 +23,7 @@ def test_a_file_that_cannot_be_written_is_remembered_until_it_can(
 
 
 def test_a_run_that_was_deleted_does_not_come_back(tmp_path: Path) -> None:
-    files = AgentFiles(RunFolder(tmp_path / "gone"))
+    files = AgentFiles(RunFolder(tmp_path / "gone"), str)
 
     files.keep("a1", "brief.md", b"one")
 
