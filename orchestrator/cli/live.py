@@ -199,8 +199,15 @@ class _Plain:
         return plain_line(event, self._start) if is_interesting(event) else ""
 
 
-def _json_line(event: Event) -> str:
-    return json_text(event.to_dict(), is_line=True)
+class _Json:
+    def __init__(self) -> None:
+        # Loaded only here: nothing else shows what models said.
+        from orchestrator.inspection.pages import Pages  # noqa: PLC0415 - see above
+
+        self._pages = Pages(os.environ)
+
+    def line(self, event: Event) -> str:
+        return json_text(self._pages.event(event).to_dict(), is_line=True)
 
 
 def _ignore(_event: Event) -> None:
@@ -225,7 +232,7 @@ def open_view(
     """
     target = sys.stderr if stream is None else stream
     if mode == "json":
-        yield _Lines(sys.stdout, _json_line).on_event
+        yield _Lines(sys.stdout, _Json().line).on_event
     elif mode == "quiet":
         yield _ignore
     elif mode == "auto" and target.isatty() and os.environ.get("TERM") != "dumb":

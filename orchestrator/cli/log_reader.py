@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -74,6 +76,8 @@ def logs(
     events = (
         follow_events(folder, poll_s=POLL_S) if follow else read_events(folder.events)
     )
+    if as_json:
+        events = _paged(events)
     style = Style()
     seen_agents: set[str] = set()
     seen_kinds: set[str] = set()
@@ -90,6 +94,14 @@ def logs(
             print(_log_line(event, style), flush=follow)
     if not shown:
         print(_nothing(agents, kinds, seen_agents, seen_kinds), file=sys.stderr)
+
+
+def _paged(events: Iterable[Event]) -> Iterator[Event]:
+    """Return events as they may be shown whole."""
+    # Loaded only here: lines show nothing of what models said.
+    from orchestrator.inspection.pages import Pages  # noqa: PLC0415 - see above
+
+    return map(Pages(os.environ).event, events)
 
 
 def _is_wanted(

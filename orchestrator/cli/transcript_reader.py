@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,9 +22,8 @@ from orchestrator.cli.output import (
 from orchestrator.errors import SpecError
 from orchestrator.events import Event
 from orchestrator.events.phrases import count_phrase
-from orchestrator.inspection.reading import (
-    load_run,
-)
+from orchestrator.inspection.pages import Pages
+from orchestrator.inspection.reading import load_run
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.layout import RunFolder, find_run
 from orchestrator.store.reading import DAMAGED, read_events
@@ -84,10 +84,12 @@ def transcript(
 
 def _agent_events(folder: RunFolder, agent: str) -> tuple[list[Event], int]:
     """Return the events of one agent, and how many records of the log are lost."""
-    found, damaged = [], 0
+    found, damaged, pages = [], 0, Pages(os.environ)
     for event in read_events(folder.events, Artifacts(folder.artifacts)):
+        if event.agent in ("", agent):
+            shown = pages.event(event)
         if event.agent == agent:
-            found.append(event)
+            found.append(shown)
         damaged += event.kind == DAMAGED
     return found, damaged
 

@@ -1,0 +1,46 @@
+"""What models said, as pages may show it.
+
+The log keeps their blocks as they came, since they go back to the endpoint as they are.
+Whatever else it holds was redacted on entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from orchestrator.events import Event, ModelAnswered, RunStarted
+from orchestrator.messages import with_texts
+from orchestrator.security.own import own_secrets
+from orchestrator.security.redaction import Redactor
+
+__all__ = ["Pages"]
+
+
+class Pages:
+    """Takes the secrets out of the events of one run, with its own placeholders."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        """Begin before the first event.
+
+        Args:
+            env: the environment, for credentials.
+        """
+        self._own = own_secrets(env)
+        self._redact = Redactor(b"", self._own).redact
+
+    def event(self, event: Event) -> Event:
+        """Return the event as it may be shown; those of a run come in order."""
+        if event.kind == RunStarted.KIND:
+            self._salted(event.data.get("salt"))
+        if event.kind != ModelAnswered.KIND:
+            return event
+        content = with_texts(event.data.get("content"), self._redact)
+        return replace(event, data={**event.data, "content": content})
+
+    def _salted(self, salt: object) -> None:
+        try:
+            key = bytes.fromhex(str(salt))
+        except ValueError:  # the record is damaged
+            return
+        self._redact = Redactor(key, self._own).redact
