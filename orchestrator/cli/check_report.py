@@ -6,15 +6,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from orchestrator.access import check_access, has_credentials
 from orchestrator.cli.estimate import Estimate, Figures, estimate_run
 from orchestrator.cli.output import dollars, safe
 from orchestrator.cli.profile_table import profile_lines, profile_row
 from orchestrator.cli.tool_table import definition_tokens
 from orchestrator.context.tokens import estimate
 from orchestrator.errors import SpecError
+from orchestrator.events.phrases import names_phrase
 from orchestrator.models.base import Usage
 from orchestrator.models.price_file import price_book
 from orchestrator.models.pricing import Price
+from orchestrator.runtime.costs import models_used, price_file_notices, unused_entries
 from orchestrator.runtime.prepare import Prepared, prepare
 from orchestrator.settings import OFFLINE, Settings
 from orchestrator.spec.document import dump
@@ -37,6 +40,7 @@ def check_task(
     """
     task, settings = load_task(path, overrides), Settings.load(env)
     price_of = price_book(settings.prices)
+    names_none = task.model.lead is None and task.model.subagents is None
     try:
         prepared = prepare(
             task,
@@ -45,10 +49,15 @@ def check_task(
             price_of=price_of,
             task_folder=path.absolute().parent,
             cwd=cwd,
+            # Nothing is asked here; but without credentials and a name it is offline.
+            needs_credentials=names_none,
         )
+        if not prepared.models.is_offline:
+            check_access(env)
         models = _models(prepared)
     except SpecError as error:
         raise blame(error, path, overrides) from error
+    used = models_used(prepared.models, prepared.profiles)
     expected = estimate_run(
         prepared,
         count=estimate,
@@ -69,12 +78,48 @@ def check_task(
         },
         "context": [file.path for file in prepared.context_files],
         "estimate": _estimate(expected, prepared),
-        "prices": _prices(sorted(set(models.values())), price_of),
+        "prices": _prices(used, price_of),
         "notices": [
             *(each for each in prepared.notices if each != prepared.models.reason),
             *(f"not used: {problem}" for problem in prepared.found.problems),
+            *_unused(used, price_of),
+            *_too_small(expected, prepared),
+            *_no_key(prepared, env),
         ],
     }
+
+
+def _unused(used: Sequence[str], price_of: PriceOf) -> Iterator[str]:
+    """Yield which entries of the price file no model takes, if others are taken."""
+    names = [f"`{name}`" for name in unused_entries(used, price_of)]
+    is_told = next(price_file_notices(used, price_of), "")
+    if names and used != [OFFLINE] and not is_told:
+        yield f"of the price file, no model of this run takes {names_phrase(names)}"
+
+
+def _too_small(expected: Estimate, prepared: Prepared) -> Iterator[str]:
+    """Yield the limits that even the shortest course of the run will not keep."""
+    least, limits, hint = expected.least, prepared.task.limits, "is below the least"
+    if least.usd is not None and prepared.usd is not None and prepared.usd < least.usd:
+        yield (
+            f"`limits.usd` {prepared.usd:g} {hint} that this will probably cost, "
+            f"${dollars(least.usd)}"
+        )
+    if limits.tokens < least.tokens:
+        yield (
+            f"`limits.tokens` {limits.tokens:,} {hint} that this will probably take, "
+            f"{least.tokens:,}"
+        )
+
+
+def _no_key(prepared: Prepared, env: Mapping[str, str]) -> Iterator[str]:
+    """Yield what `run` lacks, if so."""
+    if not prepared.models.is_offline and not has_credentials(env):
+        yield (
+            "no credentials: `run` will need ANTHROPIC_API_KEY (or "
+            "ANTHROPIC_AUTH_TOKEN; any value, for an endpoint of your own that asks "
+            "for none)"
+        )
 
 
 def _tools(prepared: Prepared, name: str) -> set[str]:
@@ -149,7 +194,8 @@ def check_lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield report["models"]["reason"]
     if report["models"]["fallback"]:
-        yield f"after a refusal: {report['models']['fallback']}"
+        fallback = report["models"]["fallback"]
+        yield f"after a refusal: {fallback} (the estimate leaves it out)"
     yield ""
     yield "profiles"
     yield from (f"  {line}" for line in profile_lines(report["profiles"]))

@@ -48,13 +48,22 @@ def overrides_of(settings: tuple[str, ...]) -> dict[str, str]:
 
 @click.command()
 @TASK_FILE
+@click.option("--model", metavar="MODEL", help="anthropic:<id>, <id>, or offline.")
 @SET
 @json_option
-def check(task_file: Path, settings: tuple[str, ...], as_json: bool) -> None:
-    """Check a task file; show what it would run with and cost. Spends nothing."""
+def check(
+    task_file: Path, model: str | None, settings: tuple[str, ...], as_json: bool
+) -> None:
+    """Check a task file; show what it would run with and cost.
+
+    Spends nothing, and needs no credentials.
+    """
     from orchestrator.cli.check_report import check_lines, check_task
 
-    report = check_task(task_file, overrides_of(settings), os.environ, Path.cwd())
+    overrides = overrides_of(settings)
+    if model is not None:
+        overrides["model"] = model
+    report = check_task(task_file, overrides, os.environ, Path.cwd())
     if as_json:
         print_json(report)
         return

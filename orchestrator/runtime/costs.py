@@ -24,7 +24,7 @@ __all__ = [
 
 PriceOf = Callable[[str], Price | None]
 
-CLOSE = 0.85
+CLOSE = 0.9
 """How much alike two ids must be (0 to 1) for one to be a misspelling of the other."""
 
 

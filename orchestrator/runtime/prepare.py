@@ -9,6 +9,12 @@ from pathlib import Path
 from orchestrator.access import BASE_URL, check_access, has_credentials
 from orchestrator.errors import SpecError
 from orchestrator.models.pricing import Price
+from orchestrator.runtime.costs import (
+    fallback_notices,
+    models_used,
+    price_file_notices,
+    usd_limit,
+)
 from orchestrator.settings import (
     OFFLINE,
     ModelsChosen,
@@ -22,7 +28,7 @@ from orchestrator.spec.profiles import Discovery, Selection, discover, select
 from orchestrator.spec.prompts import PromptBook
 from orchestrator.spec.task import Task
 
-__all__ = ["Prepared", "models_used", "prepare", "usd_limit"]
+__all__ = ["Prepared", "models_used", "prepare"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +106,8 @@ def prepare(
             *(f"an agent file is passed over: {each}" for each in found.problems),
             *_ignored(models, profiles, book),
             *depth_notices(task.limits, profiles.subagents.values()),
+            *fallback_notices(models, profiles),
+            *price_file_notices(models_used(models, profiles), price_of),
             *notices,
         ),
     )
@@ -137,41 +145,3 @@ def _ignored(
             )
     for path, name in book.strangers().items():
         yield f"`{path}` replaces no prompt; did you mean `{name}.md`?"
-
-
-def models_used(models: ModelsChosen, profiles: Selection) -> list[str]:
-    """Return the models that a run may ask, each once, sorted."""
-    used = {models.of_profile(profiles.lead.model, lead=True)}
-    used |= {models.of_profile(each.model) for each in profiles.subagents.values()}
-    if models.fallback and used != {OFFLINE}:
-        used.add(models.fallback)
-    return sorted(used)
-
-
-def usd_limit(
-    task: Task,
-    models: ModelsChosen,
-    profiles: Selection,
-    price_of: Callable[[str], Price | None],
-) -> tuple[float | None, list[str]]:
-    """Return the limit in dollars, or None and why it cannot hold.
-
-    Raises:
-        SpecError: the task sets `limits.usd` and a model's price is unknown.
-    """
-    used = models_used(models, profiles)
-    unknown = [model for model in used if price_of(model) is None]
-    if not unknown:
-        return task.limits.usd, []
-    names = ", ".join(f"`{model}`" for model in unknown)
-    if "usd" in task.limits.model_fields_set:
-        raise SpecError(
-            f"the price of {names} is unknown, so that a limit in dollars cannot be "
-            "kept; leave it out and use `limits.tokens`, or name a file with its "
-            "price in `ORCHESTRATE_PRICES`",
-            field="limits.usd",
-        )
-    return None, [
-        f"the price of {names} is unknown: the default limit in dollars is dropped, "
-        "the limit in tokens holds"
-    ]

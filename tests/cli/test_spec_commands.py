@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from orchestrator.cli.main import main
+from orchestrator.cli.output import dollars
 from orchestrator.cli.starter import STARTER
 from orchestrator.spec.loader import load_task
 
@@ -219,11 +220,6 @@ class TestCheck:
             ("objektive: x", [], "bad.yaml:1: `objektive`: unknown key; did you mean"),
             ("objective: a: b", [], "bad.yaml:1: `objective`: found an unquoted colon"),
             ("objective: x\nagents: [scout]", [], "bad.yaml:2: `agents`: no profile"),
-            (
-                "objective: x\nmodel: claude-a",
-                [],
-                "bad.yaml:2: `model.lead`: `claude-a`",
-            ),
             ("objective: x", ["--set", "limits.usd=a"], "(from `--set limits.usd=a`)"),
             ("objective: x", ["--set", "limits"], "expected `--set key=value`"),
             ("objective: x\nskills: [a]", [], "bad.yaml:2: `skills`: not yet"),
@@ -335,14 +331,14 @@ class TestCheck:
         self, task: Path, capsys: Capture
     ) -> None:
         command = ["check", str(task), "--model", "claude-haiku-5-5", "--json"]
-        limits = ["--set", "limits.usd=0.02", "--set", "limits.tokens=9000"]
+        limits = ["--set", "limits.usd=0.002", "--set", "limits.tokens=9000"]
         assert main([*command, *limits]) == 0
         report = as_json(capsys)
         told = [each for each in report["notices"] if "is below the least" in each]
         least = report["estimate"]["from"]
         assert told == [
-            "`limits.usd` 0.02 is below the least that this will probably cost, "
-            f"${least['usd']:.2f}",
+            "`limits.usd` 0.002 is below the least that this will probably cost, "
+            f"${dollars(least['usd'])}",
             "`limits.tokens` 9,000 is below the least that this will probably take, "
             f"{least['tokens']:,}",
         ]
@@ -352,7 +348,12 @@ class TestCheck:
 
     @pytest.mark.parametrize(
         ("model", "asks"),
-        [("claude-haiku-55", True), ("claude-sonet-5-5", True), ("mine", False)],
+        [
+            ("claude-haiku-55", True),
+            ("claude-sonet-5-5", True),
+            ("claude-a", False),
+            ("mine", False),
+        ],
     )
     def test_an_id_that_is_nearly_a_known_one_is_asked_about(
         self, task: Path, capsys: Capture, model: str, asks: bool
