@@ -175,7 +175,8 @@ def _notes(agent: AgentView, view: RunView, now: datetime | None) -> Iterator[st
         claims = agent.unsupported_claims
         told = ": " + "; ".join(quoted(claim) for claim in claims) if claims else ""
         yield f"{what} unsupported (the quote was not found){told}"
-    yield from agent.answers.further_phrases(is_live=view.is_running)
+    goes_on = view.is_running or view.state == "parked"
+    yield from agent.answers.further_phrases(goes_on=goes_on)
     for title in agent.reused_for:
         yield f"its findings also answer the brief {quoted(title)}"
     yield from _undelivered(agent, view)

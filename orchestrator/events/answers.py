@@ -237,19 +237,19 @@ class Answers:
         for each in self.undelivered:
             each.is_delivered = True
 
-    def further_phrases(self, *, is_live: bool) -> list[str]:
+    def further_phrases(self, *, goes_on: bool) -> list[str]:
         """Return what became of each further question, a line each.
 
         Args:
-            is_live: somebody works on the run.
+            goes_on: somebody works on the run, or it is parked until somebody does.
         """
-        return [_further(each, is_live=is_live) for each in self.further]
+        return [_further(each, goes_on=goes_on) for each in self.further]
 
 
-def _further(answer: Answer, *, is_live: bool) -> str:
+def _further(answer: Answer, *, goes_on: bool) -> str:
     asked = f"asked further {quoted(answer.question)}"
     if not answer.is_over:
-        return f"{asked}: {'not answered yet' if is_live else 'cut off'}"
+        return f"{asked}: {'not answered yet' if goes_on else 'cut off'}"
     told = [answer.word, answer.why]
     if answer.items:
         agent = answer.id.partition("/")[0]

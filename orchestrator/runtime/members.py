@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from orchestrator.events import (
     BriefReused,
@@ -28,6 +28,10 @@ from orchestrator.store.notes import AgentRow
 
 __all__ = ["Members"]
 
+_Left = Literal["", "over", "parked"]
+"""Whether somebody works on it (""), nobody does any more, or nobody for now."""
+_UNFINISHED = {"running": "cut off", "waiting": "never ran"}
+
 
 @dataclass(slots=True)
 class _Member:
@@ -42,9 +46,9 @@ class _Member:
     sums: AgentSums = field(default_factory=AgentSums)
     reused: int = 0
     """Later briefs that its findings answered too."""
-    shown: tuple[bool, AgentRow] | None = None
-    """Its row of the last time, where nothing has happened since, and whether nobody
-    was to work on it any more."""
+    shown: tuple[_Left, AgentRow] | None = None
+    """Its row of the last time, where nothing has happened since, and how it was left
+    then."""
 
 
 class Members:
@@ -152,42 +156,45 @@ class Members:
         for call in history.reported:
             self._reach_all(call)
 
-    def rows(self, *, is_over: bool) -> list[AgentRow]:
+    def rows(self, *, is_over: bool, is_parked: bool = False) -> list[AgentRow]:
         """Return a row for each, those of a subagent right below it.
 
         Args:
             is_over: nobody works on the run any more; nor do those that were left by
                 one that has ended.
+            is_parked: it is over for now, since it is parked.
         """
+        run_left: _Left = "" if not is_over else "parked" if is_parked else "over"
         below: dict[str, list[_Member]] = {}
         for member in self._of.values():
             parent = member.parent if member.parent in self._of else ""
             below.setdefault("" if parent == member.id else parent, []).append(member)
         found: list[AgentRow] = []
-        stack = [(member, 0, is_over) for member in reversed(below.get("", []))]
+        stack = [(member, 0, run_left) for member in reversed(below.get("", []))]
         while stack:
-            member, depth, is_left = stack.pop()
-            if member.shown is None or member.shown[0] is not is_left:
-                member.shown = is_left, _row(member, depth, is_over=is_left)
+            member, depth, left = stack.pop()
+            if member.shown is None or member.shown[0] != left:
+                member.shown = left, _row(member, depth, left)
             found.append(member.shown[1])
-            is_left = is_left or member.activity.state == "ended"
+            if not left and member.activity.state == "ended":
+                left = "over"
             children = reversed(below.get(member.id, []))
-            stack.extend((child, depth + 1, is_left) for child in children)
+            stack.extend((child, depth + 1, left) for child in children)
         return found
 
 
-def _row(member: _Member, depth: int, *, is_over: bool) -> AgentRow:
+def _row(member: _Member, depth: int, left: _Left) -> AgentRow:
     answers, sums = member.answers, member.sums
     is_answered = answers.brief.is_over
     returned = sum(each.returned_tokens for each in answers.all)
     return AgentRow(
         id=member.id,
         title=member.title,
-        state=_state(member, is_over=is_over),
+        state=_state(member, left),
         tokens=sums.used.limited_tokens,
         findings=f"agents/{member.id}/findings.md" if is_answered else "",
         depth=depth,
-        doing="; ".join(_told(member, is_over=is_over)),
+        doing="; ".join(_told(member, left)),
         turns=sums.turns,
         explored_tokens=sums.explored_tokens,
         returned_tokens=returned if is_answered else None,
@@ -195,35 +202,43 @@ def _row(member: _Member, depth: int, *, is_over: bool) -> AgentRow:
     )
 
 
-def _state(member: _Member, *, is_over: bool) -> str:
+def _state(member: _Member, left: _Left) -> str:
     activity, brief = member.activity, member.answers.brief
-    if activity.state != "ended" and not is_over:
+    if activity.state != "ended" and not left:
         return activity.state
-    return brief.word if brief.is_over else "not finished"
+    if brief.is_over:
+        return brief.word
+    if left == "parked" and activity.state != "ended":
+        return "parked" if activity.state == "running" else activity.state
+    return "not finished"
 
 
-def _told(member: _Member, *, is_over: bool) -> Iterator[str]:
+def _told(member: _Member, left: _Left) -> Iterator[str]:
     """Yield what it does now, or how it ended, in parts."""
+    activity, answers = member.activity, member.answers
+    if activity.state != "ended" and not left:
+        yield activity.phrase()
+        if answers.further:
+            yield f"asked further {quoted(answers.newest.question)}"
+    elif activity.state == "ended" or answers.brief.is_over:
+        yield from _came_of(member, left)
+    elif left == "over":
+        yield _UNFINISHED[activity.state]
+
+
+def _came_of(member: _Member, left: _Left) -> Iterator[str]:
+    """Yield what it brought and what became of that, in parts."""
     answers = member.answers
-    if member.activity.state != "ended":
-        if not is_over:
-            yield member.activity.phrase()
-            if answers.further:
-                yield f"asked further {quoted(answers.newest.question)}"
-            return
-        if not answers.brief.is_over:
-            has_begun = member.activity.state == "running"
-            yield "cut off" if has_begun else "never ran"
-            return
     brief = answers.brief
     if brief.why:
         yield brief.why
     if brief.items or not brief.why:
         yield f"handed in {brief.brought}"
     if answers.further:
-        words = ", ".join(each.word or "cut off" for each in answers.further)
+        without = "not answered yet" if left == "parked" else "cut off"
+        words = ", ".join(each.word or without for each in answers.further)
         yield f"asked {count_phrase(len(answers.further), 'further question')}: {words}"
     if member.reused:
         yield f"answers {count_phrase(member.reused, 'later brief')} too"
-    if is_over and answers.undelivered:
+    if left and answers.undelivered:
         yield "not delivered to who sent it"

@@ -164,7 +164,10 @@ class Progress:
             self._lost = str(error)
 
     def _write_files(self) -> None:
-        folder, rows = self._folder, self._members.rows(is_over=bool(self._ended))
+        folder, state = self._folder, self._ended.get("state", "")
+        rows = self._members.rows(
+            is_over=bool(self._ended), is_parked=state == "parked"
+        )
         text = self._notes[LEAD].render(self._header(), rows, self._effects)
         write_derived(folder.progress, text.encode())
         write_derived(folder.run_json, self._run_json())

@@ -134,7 +134,7 @@ def test_a_further_question_that_is_cut_off_says_so(live: RunView) -> None:
 
     agent = live.agents["a5"]
     assert live.label(agent) == "complete"
-    assert agent.answers.further_phrases(is_live=False) == [
+    assert agent.answers.further_phrases(goes_on=False) == [
         f"asked further “{QUESTION}”: cut off"
     ]
     assert live.label(live.agents["a4"]) == "cut off"

@@ -13,6 +13,7 @@ from deep_runs import QUESTION, ended_run, live_run
 from orchestrator.cli.notes_text import rendered_notes
 from orchestrator.cli.output import Style, width
 from orchestrator.events import Event
+from orchestrator.inspection.run import RunView
 from orchestrator.runtime.members import Members
 from orchestrator.runtime.progress import Progress
 from orchestrator.runtime.snapshots import read_history
@@ -130,6 +131,25 @@ def test_a_run_that_was_cut_off_says_who_never_ran(folder: RunFolder) -> None:
         "complete",
         "handed in 4 items, 1 of them unsupported; asked 1 further question: cut off",
     ]
+
+
+def test_of_a_parked_run_it_says_who_goes_on(folder: RunFolder) -> None:
+    events = live_run()
+    ended = {"state": "parked", "exit_code": 75, "reason": "no credit", "missing": []}
+    over = Event(999, events[-1].at, RUN_ID, "", "run.ended", 0, ended)
+    progress = fed(folder, [*events, over])
+
+    table = written(folder, progress)
+
+    assert table["a4"][1:3] == ["parked", "–"]
+    assert table["a7"][1:3] == ["waiting", "–"]
+    assert table["a5"][2].endswith("asked 1 further question: not answered yet")
+    view = RunView()
+    for event in [*events, over]:
+        view.apply(event)
+    assert {name: view.label(view.agents[name]) for name in ("a4", "a7")} == {
+        name: table[name][1] for name in ("a4", "a7")
+    }
 
 
 def test_nobody_is_said_to_work_below_one_that_has_ended(folder: RunFolder) -> None:
