@@ -16,6 +16,7 @@ from orchestrator.errors import SpecError
 
 __all__ = [
     "FEATURES",
+    "MOST_AT_ONCE",
     "OFFLINE",
     "HasModel",
     "ModelsChosen",
@@ -27,6 +28,8 @@ __all__ = [
 OFFLINE = "offline"
 FEATURES = ("cache_control", "thinking", "output_config", "diagnostics")
 """Optional fields of a request; an endpoint with the same API may lack any of them."""
+MOST_AT_ONCE = 500
+"""Requests of one model under way at the same time, where nobody says."""
 _PREFIX = "anthropic:"
 _ID = re.compile(r"[^\s:/\\]+(?:[:/][^\s:\\]+)*")
 _OTHER_PROVIDERS = frozenset(
@@ -44,7 +47,7 @@ class Settings:
     """`ORCHESTRATE_SUBAGENT_MODEL`: subagents, where the task names no model."""
     runs_dir: Path = Path("runs")
     """`ORCHESTRATE_RUNS_DIR`: where run folders are made."""
-    max_connections: int = 500
+    max_connections: int = MOST_AT_ONCE
     """`ORCHESTRATE_MAX_CONNECTIONS`: requests of one model under way at the same time,
     those of all runs of a process together; fewer where the service is overloaded."""
     endpoint_lacks: tuple[str, ...] = ()

@@ -8,8 +8,8 @@ from typing import Final
 
 from orchestrator.clock import Clock
 from orchestrator.models.base import Model
-from orchestrator.models.governor import MOST_AT_ONCE, Governor
-from orchestrator.settings import OFFLINE, bare_model
+from orchestrator.models.governor import Governor
+from orchestrator.settings import MOST_AT_ONCE, OFFLINE, bare_model
 
 __all__ = [
     "known_window",

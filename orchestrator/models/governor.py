@@ -24,10 +24,10 @@ from orchestrator.models.base import (
 from orchestrator.models.lane import Lane
 from orchestrator.models.retry import Patience
 from orchestrator.models.storm import Try
+from orchestrator.settings import MOST_AT_ONCE
 
-__all__ = ["MOST_AT_ONCE", "Governor", "OnClosed"]
+__all__ = ["Governor", "OnClosed"]
 
-MOST_AT_ONCE = 500
 _CLOSED = ("quota_exhausted", "auth")
 
 OnClosed = Callable[[ModelError], None]

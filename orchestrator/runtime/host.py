@@ -13,10 +13,10 @@ from orchestrator.clock import Clock, SystemClock
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Model
 from orchestrator.models.choose import open_model
-from orchestrator.models.governor import MOST_AT_ONCE, Governor, OnClosed
+from orchestrator.models.governor import Governor, OnClosed
 from orchestrator.models.price_file import price_book
 from orchestrator.models.pricing import Price, price_of
-from orchestrator.settings import OFFLINE, Settings
+from orchestrator.settings import MOST_AT_ONCE, OFFLINE, Settings
 from orchestrator.tools.base import Tool
 
 __all__ = ["Host", "ModelPool"]
