@@ -138,18 +138,28 @@ class LimitReached(OrchestratorError):
         limit: name of the limit, as in the task file (`usd`, `tokens`, `turns`, …).
         used: amount used or set aside, in the limit's own unit.
         allowed: amount allowed, in the same unit; 0 where there is no figure.
+        set_aside: of `used`, what was not spent; None: nobody knows.
     """
 
-    def __init__(self, limit: str, used: float, allowed: float) -> None:
-        super().__init__(limit, used, allowed)
+    def __init__(
+        self, limit: str, used: float, allowed: float, set_aside: float | None = None
+    ) -> None:
+        super().__init__(limit, used, allowed, set_aside)
         self.limit, self.used, self.allowed = limit, used, allowed
+        self.set_aside = set_aside
 
     def __str__(self) -> str:
         if not self.allowed:
             return f"`{self.limit}` reached"
-        also = " (set aside for calls included)" if self.limit in RESERVED else ""
-        used, allowed = _figure(self.used), _figure(self.allowed)
-        return f"`{self.limit}` reached: used {used} of {allowed}{also}"
+        allowed = f"{self.allowed:,.10g}"  # it was written by a person: never rounded
+        if self.set_aside:
+            spent, kept = _figure(self.used - self.set_aside), _figure(self.set_aside)
+            told = f"{spent} used and {kept} set aside, of {allowed}"
+        else:
+            told = f"used {_figure(self.used)} of {allowed}"
+        is_mixed = self.set_aside is None and self.limit in RESERVED
+        also = " (set aside for calls included)" if is_mixed else ""
+        return f"`{self.limit}` reached: {told}{also}"
 
 
 def _figure(amount: float) -> str:

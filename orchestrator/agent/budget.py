@@ -303,6 +303,9 @@ class Budget:
             used = budget.taken.usd if by_money else budget.taken.tokens
             if limit is not None and limit - used < smallest:
                 tightest, smallest = budget, limit - used
+        taken, spent = tightest.taken, tightest.spent
         if by_money:
-            return LimitReached("usd", tightest.taken.usd, tightest.usd or 0)
-        return LimitReached("tokens", tightest.taken.tokens, tightest.tokens or 0)
+            kept = taken.usd - spent.usd
+            return LimitReached("usd", taken.usd, tightest.usd or 0, kept)
+        more = taken.tokens - spent.tokens
+        return LimitReached("tokens", taken.tokens, tightest.tokens or 0, more)

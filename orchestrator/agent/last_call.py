@@ -58,7 +58,9 @@ class LastCall:
         state, why = self.state, str(reached)
         if state.limited is None:
             state.limited = Limited(reached)
-            event = LimitReachedEvent(reached.limit, reached.used, reached.allowed)
+            event = LimitReachedEvent(
+                reached.limit, reached.used, reached.allowed, reached.set_aside
+            )
             self.log.append(event, agent=self.spec.id)
         self.hooks.on_last_call()
         if not state.limited.is_told:

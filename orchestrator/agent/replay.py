@@ -249,7 +249,9 @@ class Replay:
 
     def _limit_reached(self, event: Event) -> None:
         data = event.data
-        reached = LimitReached(data["limit"], data["used"], data["allowed"])
+        reached = LimitReached(
+            data["limit"], data["used"], data["allowed"], data.get("set_aside")
+        )
         self.state.limited = Limited(reached)
 
     def _reopened(self, event: Event) -> None:

@@ -25,7 +25,7 @@ from orchestrator.cli.output import (
 )
 from orchestrator.cli.tables import agent_table, run_table, summary_lines
 from orchestrator.errors import StoreError
-from orchestrator.events.phrases import count_phrase
+from orchestrator.events.phrases import count_phrase, quoted
 from orchestrator.inspection.reading import (
     load_run,
     summarize,
@@ -120,9 +120,11 @@ def show(run: str, runs_dir: Path, as_json: bool) -> None:
 def _remarks(view: RunView) -> Iterator[str]:
     for wrong in view.wrong_citations[:MAX_LISTED]:
         yield fill(safe(f"wrong citation: {wrong}"), indent="  ", first="! ")
-    for title, problems in view.refused_briefs[:MAX_LISTED]:
-        text = f"brief “{title}” was refused: {'; '.join(problems)}"
-        yield fill(safe(text), indent="  ", first="! ")
+    if refused := view.refused_briefs:  # why is in the log, in words for the model
+        verb = "was" if len(refused) == 1 else "were"
+        text = f"{count_phrase(len(refused), 'brief')} {verb} refused: "
+        more = ", …" if len(refused) > 1 else ""
+        yield fill(safe(text + quoted(refused[0][0]) + more), indent="  ", first="! ")
     for agent, limit in view.limits_reached[:MAX_LISTED]:
         who = f"agent {agent}" if agent else "the run"
         yield f"! {safe(who)} reached its limit `{safe(limit)}`"

@@ -20,13 +20,20 @@ from orchestrator.cli.output import (
     width,
 )
 from orchestrator.cli.usage_text import usage_rows
-from orchestrator.events.phrases import count_phrase, duration, quoted, tokens
+from orchestrator.events.phrases import (
+    count_phrase,
+    duration,
+    generous,
+    quoted,
+    tokens,
+)
 from orchestrator.ids import LEAD
 from orchestrator.inspection.agents import AgentView
 from orchestrator.inspection.limits import LimitUse
 from orchestrator.inspection.reading import RunSummary
 from orchestrator.inspection.run import RunView, moment
 from orchestrator.inspection.sentences import why_missed
+from orchestrator.inspection.tokens import Cost
 from orchestrator.inspection.waits import waits_phrase
 
 __all__ = ["agent_table", "limit_words", "next_step", "run_table", "summary_lines"]
@@ -209,6 +216,16 @@ def limit_words(use: LimitUse) -> str:
     return f"{shown} of {use.allowed:g} {use.name}"
 
 
+def _cut_part(use: LimitUse, cost: Cost) -> str:
+    """Return what of a limit is for calls that were cut off, if that is most of it."""
+    part = {"usd": cost.cut_usd, "tokens": cost.cut_tokens}.get(use.name, 0)
+    if part * 2 <= use.used or not part:
+        return ""
+    amount = dollars(part) if use.name == "usd" else tokens(part)
+    calls = count_phrase(cost.cut, "call")
+    return f" ({amount} of it for {calls} cut off)"
+
+
 def summary_lines(
     view: RunView, *, handle: str, now: datetime | None, style: Style
 ) -> Iterator[str]:
@@ -245,7 +262,10 @@ def summary_lines(
             f"{tokens(returned)}",
         )
     yield from (_row(label, text) for label, text in usage_rows(view))
-    uses = "; ".join(limit_words(use) for use in view.limit_use(now))
+    cost = view.cost
+    uses = "; ".join(
+        limit_words(use) + _cut_part(use, cost) for use in view.limit_use(now)
+    )
     if uses:
         yield _row("limits", uses)
     if view.models:
@@ -283,8 +303,14 @@ def next_step(view: RunView, handle: str) -> str:
         if agent == LEAD or _is_of_the_task(agent, limit, view)
     ]
     is_limit = view.state == "partial" and reached
-    more = f" --set limits.{safe(reached[-1])}=…" if is_limit else ""
+    more = f" --set limits.{_raised(view, reached[-1])}" if is_limit else ""
     return f"orchestrate resume {safe(handle)}{more}"
+
+
+def _raised(view: RunView, limit: str) -> str:
+    """Return a limit that was reached with a figure that gives as much again."""
+    now = [max(u.used, u.allowed) for u in view.limit_use() if u.name == limit]
+    return f"{safe(limit)}={generous(now[0]) if now and now[0] > 0 else '…'}"
 
 
 def _is_of_the_task(agent: str, limit: str, view: RunView) -> bool:

@@ -144,4 +144,7 @@ class LimitReachedEvent(Payload):
     KIND: ClassVar[str] = "limit.reached"
     limit: str
     used: float
+    """What is set aside for calls included."""
     allowed: float
+    set_aside: float | None = None
+    """Of `used`; None: nobody knows."""

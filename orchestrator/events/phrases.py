@@ -15,6 +15,7 @@ __all__ = [
     "count_phrase",
     "delivery_phrase",
     "duration",
+    "generous",
     "names_phrase",
     "number",
     "one_line",
@@ -71,6 +72,17 @@ def duration(seconds: float) -> str:
     if whole < 48 * 3600:
         return f"{whole // 3600}h{whole % 3600 // 60:02}m"
     return f"{whole // 86400}d"
+
+
+def generous(amount: float) -> str:
+    """Return a limit that gives `amount` once more, in round figures: `0.3` for 0.14.
+
+    Args:
+        amount: above 0: what was allowed, or used if that is more.
+    """
+    wanted = 2 * amount
+    step = 10.0 ** (math.floor(math.log10(wanted)) - 1)
+    return f"{math.ceil(round(wanted / step, 6)) * step:.10g}"
 
 
 def count_phrase(count: int, noun: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from orchestrator.errors import LimitReached
 from orchestrator.events import Event, ModelFailed
 from orchestrator.events.phrases import (
     call_phrase,
@@ -27,15 +28,6 @@ MIN_QUEUED_S = 1.0
 """A wait that is worth a word."""
 
 Data = dict[str, Any]
-
-
-def _amount(limit: str, value: object) -> str:
-    amount = number(value)
-    if limit == "usd":
-        return f"${amount:.2f}"
-    if limit == "tokens":
-        return tokens(amount)
-    return f"{amount:.3g}" if amount != int(amount) else str(int(amount))
 
 
 def _run_started(data: Data) -> str:
@@ -266,9 +258,11 @@ def _report(data: Data) -> str:
 
 
 def _limit(data: Data) -> str:
-    name = one_line(data.get("limit"))
-    used, allowed = _amount(name, data.get("used")), _amount(name, data.get("allowed"))
-    return f"limit `{name}` reached: {used} of {allowed}"
+    used, allowed = number(data.get("used")), number(data.get("allowed"))
+    kept = data.get("set_aside")
+    set_aside = None if kept is None else number(kept)
+    reached = LimitReached(one_line(data.get("limit")), used, allowed, set_aside)
+    return f"limit {reached}"
 
 
 def _controlled(data: Data) -> str:

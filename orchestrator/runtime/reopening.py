@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from orchestrator.events import (
     RunReopened,
     parse,
 )
+from orchestrator.events.phrases import generous
 from orchestrator.ids import LEAD
 from orchestrator.messages import clean_text
 from orchestrator.runtime.history import History
@@ -93,7 +93,7 @@ def check_raised(
         f"run `{folder.id}` was stopped by its limit `{reached.limit}` of "
         f"{reached.allowed:g}; raise it to go on, as in "
         f"`orchestrate {command} {folder.handle}{text} --set limits.{reached.limit}="
-        f"{_enough(reached, used_of(history))}`"
+        f"{generous(max(reached.allowed, used_of(history).get(reached.limit, 0)))}`"
     )
 
 
@@ -102,13 +102,6 @@ def used_of(history: History) -> dict[str, float]:
     spent = history.spent.total
     minutes = history.worked.of() / 60
     return {"usd": spent.usd, "tokens": spent.tokens, "minutes": minutes}
-
-
-def _enough(reached: LimitReached, used: Mapping[str, float]) -> str:
-    """Return a limit that gives as much again, in round figures."""
-    wanted = 2 * max(reached.allowed, used.get(reached.limit, 0.0))
-    step = 10.0 ** (math.floor(math.log10(wanted)) - 1)
-    return f"{math.ceil(round(wanted / step, 6)) * step:.10g}"
 
 
 def check_covers_used(

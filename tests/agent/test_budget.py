@@ -54,6 +54,25 @@ def test_money_is_named_where_money_is_short() -> None:
         Budget(usd=0.5).reserve("lead", TEN)
 
 
+def test_a_limit_that_is_reached_tells_spent_from_set_aside_and_is_never_rounded() -> (
+    None
+):
+    budget = Budget(usd=0.0199995)
+    budget.book(Amount(0.002, 10))
+    budget.reserve("a1", Amount(0.012, 10))
+
+    with pytest.raises(LimitReached) as caught:
+        budget.reserve("a2", Amount(0.01, 10))
+
+    assert str(caught.value) == (
+        "`usd` reached: 0.002 used and 0.012 set aside, of 0.0199995"
+    )
+    of_older_logs = LimitReached("usd", 0.01399, 0.02)
+    assert str(of_older_logs) == (
+        "`usd` reached: used 0.01399 of 0.02 (set aside for calls included)"
+    )
+
+
 def test_what_does_not_fit_changes_nothing() -> None:
     budget = Budget(tokens=15)
     budget.reserve("a1", TEN, keep=Amount(0, 2))

@@ -105,7 +105,7 @@ def test_show_tells_state_reason_and_what_is_missing(
     assert "missing     - a2 “Session storage”: invalid: 400" in shown
     assert "1 finding unsupported" in shown
     assert "wrong citation: [src/auth_9.py:3] no such file" in shown
-    assert "brief “The rest” was refused" in shown
+    assert "! 1 brief was refused: “The rest”\n" in shown
     assert str(folder.report) in shown
 
 

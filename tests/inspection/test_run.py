@@ -14,7 +14,7 @@ from sample_runs import finished_run, halfway_run
 
 from orchestrator.cli.live_text import live_lines
 from orchestrator.cli.output import Style
-from orchestrator.cli.tables import agent_table, summary_lines
+from orchestrator.cli.tables import agent_table, next_step, summary_lines
 from orchestrator.events import KINDS, Event
 from orchestrator.inspection.run import RunView, moment
 from orchestrator.inspection.sentences import describe
@@ -102,6 +102,32 @@ def test_dollars_are_told_by_model_where_another_one_went_on() -> None:
 
 def notes(view: RunView) -> str:
     return "\n".join(agent_table(view, now=None, style=Style(False)))
+
+
+def test_the_step_after_a_limit_has_a_figure_that_gives_as_much_again() -> None:
+    view = RunView()
+    view.apply(event("run.started", limits={"usd": 0.02}))
+    view.apply(event("limit.reached", "lead", limit="usd", used=0.02, allowed=0.02))
+    view.apply(event("run.ended", state="partial", missing=["all"]))
+
+    assert next_step(view, "last") == "orchestrate resume last --set limits.usd=0.04"
+
+
+@pytest.mark.parametrize("usd", [0.001, 0.02])
+def test_a_limit_that_went_mostly_to_calls_that_were_cut_off_says_so(
+    usd: float,
+) -> None:
+    view = RunView()
+    view.apply(event("run.started", limits={"usd": 0.02}))
+    view.apply(event("model.answered", "a1", usd=usd, usage={}))
+    for turn in range(2):
+        view.apply(event("model.requested", "a1", turn=turn, reserved_usd=0.007))
+        view.apply(event("model.failed", "a1", turn=turn, error="cut", begun=True))
+
+    shown = "\n".join(summary_lines(view, handle="r", now=None, style=Style(False)))
+
+    is_most = "usd (0.014 of it for 2 calls cut off)" in " ".join(shown.split())
+    assert is_most == (usd < 0.014)
 
 
 def test_answers_that_were_not_kept_are_paid_for_all_the_same() -> None:

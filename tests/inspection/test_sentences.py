@@ -89,8 +89,8 @@ def test_every_kind_has_a_sentence_of_one_line(kind: str) -> None:
         ),
         (
             "limit.reached",
-            {"limit": "usd", "used": 1.999, "allowed": 2},
-            "limit `usd` reached: $2.00 of $2.00",
+            {"limit": "usd", "used": 2.0, "allowed": 2, "set_aside": 0.5},
+            "limit `usd` reached: 1.5 used and 0.5 set aside, of 2",
         ),
         (
             "report.submitted",
