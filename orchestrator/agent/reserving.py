@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from orchestrator.agent.budget import NOTHING, Amount, Budget, Reservation
 from orchestrator.agent.pulse import Pulse
 from orchestrator.agent.route import Route
+from orchestrator.agent.spec import MAX_HAND_IN_TOKENS
 from orchestrator.agent.state import AgentState
 from orchestrator.context.transcript import Transcript
 from orchestrator.errors import LimitReached
@@ -16,7 +17,6 @@ from orchestrator.models.pricing import Price
 
 __all__ = [
     "LEAST_OUTPUT_TOKENS",
-    "MAX_HAND_IN_TOKENS",
     "WORDS_TOKENS",
     "Reserving",
     "amount_of",
@@ -30,8 +30,6 @@ __all__ = [
 LEAST_OUTPUT_TOKENS = 1024
 """The smallest bound that a reply is asked with: a thought and a call."""
 LEAST_FINDINGS_TOKENS = 100
-MAX_HAND_IN_TOKENS = 4096
-"""Most that is kept for the reply of a last call."""
 HAND_IN_SHARE = 0.15
 FINDINGS_SHARE = 0.2
 """Most of a limit that is kept for the reply of one last call, and for the findings

@@ -10,10 +10,11 @@ from orchestrator.events import AgentStarted
 from orchestrator.messages import Block
 from orchestrator.spec.limits import AgentLimits
 
-__all__ = ["AgentSpec", "Outcome"]
+__all__ = ["MAX_HAND_IN_TOKENS", "AgentSpec", "Outcome"]
 
-HAND_IN_TOKENS = 4096
-"""What a hand-in needs of a reply, where nobody says, nor the log."""
+MAX_HAND_IN_TOKENS = 4096
+"""Most that is kept for the reply of a last call; that much where nobody says what a
+hand-in needs, nor the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class AgentSpec:
     silence_s: float
     stall_s: float | None = None
     """Longest time without progress in a model call, in seconds; None: no limit."""
-    hand_in_tokens: int = HAND_IN_TOKENS
+    hand_in_tokens: int = MAX_HAND_IN_TOKENS
     """What a hand-in needs of a reply; so much is kept for the last call."""
     request: dict[str, Any] = field(default_factory=dict)
     """Further fields of every request: `thinking`, `output_config`."""
@@ -97,7 +98,7 @@ class AgentSpec:
             call_s=started.settings["call_s"],
             silence_s=started.settings["silence_s"],
             stall_s=started.settings.get("stall_s"),
-            hand_in_tokens=started.settings.get("hand_in_tokens", HAND_IN_TOKENS),
+            hand_in_tokens=started.settings.get("hand_in_tokens", MAX_HAND_IN_TOKENS),
             request=started.settings["request"],
             without=tuple(started.settings.get("without", ())),
         )

@@ -16,11 +16,11 @@ from orchestrator.agent.counting import counted
 from orchestrator.agent.incoming import ResultSizes
 from orchestrator.agent.reserving import (
     LEAST_OUTPUT_TOKENS,
-    MAX_HAND_IN_TOKENS,
     first_tokens,
     hand_in_tokens,
     most_tokens,
 )
+from orchestrator.agent.spec import MAX_HAND_IN_TOKENS
 from orchestrator.context.tokens import estimate
 from orchestrator.context.transcript import Transcript
 from orchestrator.messages import text_block
