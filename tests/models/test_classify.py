@@ -151,6 +151,26 @@ def test_the_told_wait_is_read_in_every_form(
     assert retry_after(headers, NOW) == seconds
 
 
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        ("cannot reach http://me:pw@host/v1: no", "cannot reach http://host/v1: no"),
+        ("at 'https://pw@host:80'", "at 'https://host:80'"),
+        ("see http://host/v1?key=pw&x=1 (or not)", "see http://host/v1 (or not)"),
+        ("see http://host/docs#errors, or a@b", "see http://host/docs#errors, or a@b"),
+    ],
+)
+def test_addresses_lose_what_may_be_a_secret(told: str, shown: str) -> None:
+    assert bounded(told) == shown
+
+
+def test_no_half_of_a_word_is_left_at_the_bound() -> None:
+    shown = bounded("word " * 799 + "key-of-many-letters" * 10)
+
+    assert shown.endswith("word …")
+    assert len(shown) < 4000
+
+
 def test_a_page_of_html_becomes_one_short_line() -> None:
     shown = bounded("<html>\n  <body>" + "word\x00 " * 10_000)
 

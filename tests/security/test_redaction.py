@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_up_secrets import FORMS, KEY_BODY, NAMED, PASSWORD, pem
 
+from orchestrator.security.own import own_secrets
 from orchestrator.security.redaction import PLACEHOLDER, Redactor
 
 REDACTOR = Redactor(b"salt of this run")
@@ -254,3 +255,42 @@ def test_clean_text_does_not_load_the_detectors() -> None:
     )
 
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_credentials_of_the_process_are_secrets_whatever_their_form() -> None:
+    env = {
+        "ANTHROPIC_API_KEY": "words-and-words",
+        "ANTHROPIC_AUTH_TOKEN": "any",
+        "ANTHROPIC_CUSTOM_HEADERS": "X-Team: research-and-more\nX-Key: Bearer a b-c-d",
+        "ANTHROPIC_BASE_URL": "https://somebody:p%20ss+word@host/v1",
+    }
+    own = own_secrets(env)
+    redactor = Redactor(b"salt", own)
+
+    for value in ("words-and-words", "Bearer a b-c-d", "p%20ss+word", "p ss+word"):
+        assert PLACEHOLDER.fullmatch(redactor.redact(value)), value
+    for value in ("any", "research-and-more", "somebody", "words-and", "host"):
+        assert redactor.redact(value) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "is_left"),
+    [
+        ("it was words-and-wo…", False),
+        ("it was words-and-wo", False),
+        ("words-and-wood is plain", True),
+        ("words-and-… is too short", True),
+    ],
+)
+def test_a_credential_that_was_cut_off_is_one_still(text: str, is_left: bool) -> None:
+    redactor = Redactor(b"salt", ["words-and-words"])
+
+    assert (redactor.redact(text) == text) is is_left
+    assert redactor.redact(redactor.redact(text)) == redactor.redact(text)
+
+
+def test_a_credential_of_known_form_has_the_placeholder_of_its_form() -> None:
+    for value in FORMS.values():
+        assert Redactor(b"salt", [value]).redact(value) == Redactor(b"salt").redact(
+            value
+        )
