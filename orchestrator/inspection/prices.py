@@ -22,13 +22,17 @@ class Prices:
     of: dict[str, dict[str, Any]] = field(default_factory=dict)
     is_told: bool = False
     """The log says what is known: not so those of older versions."""
+    _sources: dict[str, bool] = field(default_factory=dict)
+    """In order of time; whether a later process brought it."""
 
     def take(self, data: dict[str, Any]) -> None:
         """Take over `run.started` or `run.resumed`."""
         prices = data.get("prices")
         if isinstance(prices, dict) and "prices" in data:
-            self.is_told = True
+            is_later, self.is_told = self.is_told, True
             self.of = {n: each for n, each in prices.items() if isinstance(each, dict)}
+            for text in map(_source, self.of.values()):
+                self._sources.setdefault(text, is_later)
 
     def unknown(self, models: Mapping[str, object]) -> list[str]:
         """Return the models whose price nobody told.
@@ -42,11 +46,12 @@ class Prices:
         return sorted(asked - set(self.of))
 
     def sources(self) -> Iterator[str]:
-        """Yield each source once, with its date."""
-        seen: set[str] = set()
-        for each in self.of.values():
-            source, date = str(each.get("source", "")), str(each.get("date", ""))
-            text = f"{source}, {date}" if date else source
-            if text and text not in seen:
-                seen.add(text)
-                yield text
+        """Yield each source once, with its date; those of later processes say so."""
+        for text, is_later in self._sources.items():
+            if text:
+                yield f"since it was resumed {text}" if is_later else text
+
+
+def _source(price: dict[str, Any]) -> str:
+    source, date = str(price.get("source", "")), str(price.get("date", ""))
+    return f"{source}, {date}" if date else source

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from typing import Any
 
 from orchestrator.errors import SpecError
+from orchestrator.events import Event, RunResumed, RunStarted
 from orchestrator.events.phrases import names_phrase
 from orchestrator.models.price_file import PriceBook
 from orchestrator.models.pricing import Price
@@ -17,7 +19,9 @@ from orchestrator.spec.task import Task
 __all__ = [
     "fallback_notices",
     "models_used",
+    "price_changes",
     "price_file_notices",
+    "told_prices",
     "unused_entries",
     "usd_limit",
 ]
@@ -105,6 +109,47 @@ def fallback_notices(models: ModelsChosen, profiles: Selection) -> Iterator[str]
             f"`fallback_model: {fallback}` is the model of some agents already: after "
             "their refusals nobody goes on"
         )
+
+
+def told_prices(used: Sequence[str], price_of: PriceOf) -> dict[str, dict[str, Any]]:
+    """Return what models cost and who says so, for the log; unknown ones left out."""
+    known = ((model, price_of(model)) for model in used)
+    return {model: price.told() for model, price in known if price is not None}
+
+
+def price_changes(
+    events: Sequence[Event], used: Sequence[str], price_of: PriceOf
+) -> Iterator[str]:
+    """Yield a line if models do not cost what they did when a run stopped.
+
+    Args:
+        events: of the run; its starts tell of prices.
+        used: the models that it may ask.
+        price_of: what they cost now.
+    """
+    kinds = (RunStarted.KIND, RunResumed.KIND)
+    told = [each.data.get("prices") for each in events if each.kind in kinds]
+    if not told or told[-1] is None:  # as in logs of older versions
+        return
+    before, now = told[-1], told_prices(used, price_of)
+    changed = [
+        f"`{model}`, before {_told(before.get(model))}, now {_told(now.get(model))}"
+        for model in sorted({*before, *now})
+        if before.get(model, {}).get("bands") != now.get(model, {}).get("bands")
+    ]
+    if changed:
+        yield (
+            f"prices have changed since: {'; '.join(changed)}; what is booked stays as "
+            "it is"
+        )
+
+
+def _told(price: Mapping[str, Any] | None) -> str:
+    """Return a price in short, with its source."""
+    if price is None:
+        return "unknown"
+    rates = price["bands"][0]
+    return f"${rates['input']:g} in, ${rates['output']:g} out ({price['source']})"
 
 
 def price_file_notices(used: Sequence[str], price_of: PriceOf) -> Iterator[str]:

@@ -28,7 +28,7 @@ from orchestrator.spec.profiles import Discovery, Selection, discover, select
 from orchestrator.spec.prompts import PromptBook
 from orchestrator.spec.task import Task
 
-__all__ = ["Prepared", "models_used", "prepare"]
+__all__ = ["Prepared", "prepare"]
 
 
 @dataclass(frozen=True, slots=True)

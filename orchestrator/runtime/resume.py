@@ -24,6 +24,7 @@ from orchestrator.events import (
     parse,
 )
 from orchestrator.ids import LEAD
+from orchestrator.runtime.costs import models_used, price_changes
 from orchestrator.runtime.history import History
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.inputs import changed_inputs
@@ -116,6 +117,9 @@ def read_past(
         *_gone(history, folder),
         *changed_inputs(folder),
         *_early(events, host),
+        *price_changes(
+            events, models_used(prepared.models, prepared.profiles), host.price
+        ),
     )
     return Past(
         folder=folder,

@@ -23,9 +23,10 @@ from orchestrator.messages import clean_text
 from orchestrator.models.choose import known_window
 from orchestrator.models.features import Lacks
 from orchestrator.models.redacting import Redacting
+from orchestrator.runtime.costs import models_used, told_prices
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.past import Past
-from orchestrator.runtime.prepare import Prepared, models_used
+from orchestrator.runtime.prepare import Prepared
 from orchestrator.runtime.progress import Progress
 from orchestrator.runtime.snapshots import Snapshots
 from orchestrator.security.own import own_secrets
@@ -220,8 +221,7 @@ def prices(session: Session) -> dict[str, dict[str, Any]]:
     """Return what the models of a run cost and who says so; unknown ones left out."""
     prepared = session.prepared
     used = models_used(prepared.models, prepared.profiles)
-    known = ((model, session.host.price(model)) for model in used)
-    return {model: price.told() for model, price in known if price is not None}
+    return told_prices(used, session.host.price)
 
 
 def versions() -> dict[str, str]:

@@ -15,6 +15,9 @@ from orchestrator.api import Orchestrator
 from orchestrator.errors import SpecError
 from orchestrator.events import Event
 from orchestrator.models.base import Usage
+from orchestrator.runtime.host import Host
+from orchestrator.runtime.resume import read_past
+from orchestrator.store.layout import RunFolder
 from orchestrator.testing import FakeClock, ScriptedModel, conversations, reply
 
 REPORT = finish("It takes 14 days [a1#1].")
@@ -93,7 +96,12 @@ async def test_a_resumed_run_has_the_prices_of_today_and_keeps_what_was_booked(
         with scope:
             await here.run(task, on_event=on_event)
     [run] = bench.runs.glob("2*")
+    assert not changes_of(bench, run)
     prices.says("mine: {input: 100, output: 100}\n")
+    assert changes_of(bench, run) == [
+        f"prices have changed since: `mine`, before $1 in, $1 out ({prices.path}), now "
+        f"$100 in, $100 out ({prices.path}); what is booked stays as it is"
+    ]
     async with Orchestrator(
         runs_dir=bench.runs, model=model, clock=FakeClock()
     ) as here:
@@ -102,6 +110,13 @@ async def test_a_resumed_run_has_the_prices_of_today_and_keeps_what_was_booked(
     assert result.state == "done"
     cheap, dear = 1100 / 1e6, 110_000 / 1e6
     assert result.totals.usd == pytest.approx(3 * cheap + dear)
+
+
+def changes_of(bench: RunBench, run: Path) -> list[str]:
+    """Return what one is told of prices who goes on with a run now."""
+    host = Host.of_process(runs_dir=bench.runs, model=ScriptedModel([]))
+    notices = read_past(RunFolder(run), host).notices
+    return [each for each in notices if "prices" in each]
 
 
 async def test_a_price_file_that_makes_no_sense_ends_before_anything_is_spent(
