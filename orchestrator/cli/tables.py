@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 from orchestrator.cli.branches import Branch, branches
 from orchestrator.cli.output import (
@@ -102,8 +102,11 @@ def run_table(
             tokens(run.tokens),
             dollars(run.usd),
         )
-        if run.state == "parked":  # it says when it can go on
-            yield style(fill(safe(run.reason), indent="  "), "dim")
+        if run.state == "parked":
+            at = moment(run.resume_at)
+            until = f"until {at.astimezone(UTC):%Y-%m-%d %H:%M} UTC: " if at else ""
+            text = cut(until + safe(run.reason), terminal_width() - 2)
+            yield style("  " + text, "dim")
 
 
 def agent_table(view: RunView, *, now: datetime | None, style: Style) -> Iterator[str]:
@@ -289,7 +292,8 @@ def _state(view: RunView, handle: str, style: Style) -> str:
     shown = fill(text, indent=_INDENT, first=_INDENT).lstrip()
     colored = style(state, state_color(view.state), "bold") + shown[len(state) :]
     step = next_step(view, handle)
-    return f"{colored}\n{_INDENT}go on with: {step}" if step else colored
+    is_new = step and f"`{step}`" not in reason  # a parked run's reason has it
+    return f"{colored}\n{_INDENT}go on with: {step}" if is_new else colored
 
 
 def next_step(view: RunView, handle: str) -> str:

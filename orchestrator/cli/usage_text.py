@@ -36,6 +36,8 @@ def _by_class(used: Tokens, cost: Cost) -> str:
         told = ", ".join(each for each in (price, more) if each)
         if count:
             parts.append(f"{name} {tokens(count)}" + (f" ({told})" if told else ""))
+    if cost.unbilled:
+        parts.append(f"{cost.unbilled} refused before output: not billed")
     return "; ".join(parts)
 
 

@@ -280,6 +280,8 @@ class AgentView:
         self.waits.answered(data)
         for cost in (self.cost, self.by_model.setdefault(self.model, Cost())):
             cost.add_call(data.get("usd"), data.get("usd_parts"))
+        is_refusal = data.get("stop_reason") == "refusal"
+        self.cost.unbilled += is_refusal and data.get("content") == []
         if isinstance(usage, dict) and data.get("counted_tokens") is not None:
             told = Tokens()
             told.add_usage(usage)

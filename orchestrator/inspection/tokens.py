@@ -87,6 +87,8 @@ class Cost:
     priced: int = 0
     """Calls whose price is known."""
     unpriced: int = 0
+    unbilled: int = 0
+    """Calls that were refused before any output: they cost nothing."""
     cut: int = 0
     """Calls that were cut off."""
     cut_usd: float = 0.0
@@ -141,6 +143,7 @@ class Cost:
         self.usd += other.usd
         self.priced += other.priced
         self.unpriced += other.unpriced
+        self.unbilled += other.unbilled
         self.cut += other.cut
         self.cut_usd += other.cut_usd
         self.cut_tokens += other.cut_tokens
@@ -162,6 +165,7 @@ class Cost:
             "usd": None if nothing else round(self.usd, 6),
             "usd_is_whole": self.is_known,
             "usd_by_class": {n: round(usd, 6) for n, usd in self.parts.items()},
+            "unbilled_calls": self.unbilled,
             "doubted_calls": self.doubted,
             "cut_calls": self.cut,
             "cut_usd_at_most": round(self.cut_usd, 6),

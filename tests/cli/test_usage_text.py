@@ -77,6 +77,19 @@ def test_dollars_that_nobody_knows_are_never_zero(events: list[Event]) -> None:
     assert "prices" not in shown
 
 
+def test_what_was_refused_before_any_output_is_told_as_not_billed() -> None:
+    refused = {"stop_reason": "refusal", "usd": 0.0}
+
+    shown = rows(
+        started(prices=PRICES),
+        answered(0, content=[], **refused),
+        answered(0, content=[{"type": "text", "text": "Well,"}], **refused),
+    )
+
+    assert shown["usage"].endswith("; 1 refused before output: not billed")
+    assert shown["usd"] == "0"
+
+
 def test_a_log_of_before_says_no_more_than_it_knows() -> None:
     assert rows(started(), answered(0, usd=0.2))["usd"] == "0.20"
     assert rows(started(), answered(0, usd=None))["usd"] == "unknown"
