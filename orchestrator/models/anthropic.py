@@ -6,6 +6,7 @@ into objects is not used. Importing it takes over a second: import this module l
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from contextlib import aclosing, suppress
 from datetime import datetime
@@ -25,10 +26,12 @@ from anthropic import (
     DefaultAioHttpClient,
 )
 
+from orchestrator.access import credential_source
 from orchestrator.clock import Clock, SystemClock
 from orchestrator.errors import ModelError
 from orchestrator.models.base import ModelRequest, OnRetry, Reply
 from orchestrator.models.classify import bounded, classify, retry_after
+from orchestrator.models.connecting import at_endpoint, transport_error
 from orchestrator.models.reading import Reading
 from orchestrator.models.told import failure
 
@@ -62,9 +65,6 @@ _FAILURES: Final = (
     ValueError,
     TypeError,
 )
-# The request has not left.
-_UNREACHED: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
-_WRONG_ADDRESS: Final = (httpx2.InvalidURL, httpx2.UnsupportedProtocol)
 
 
 class AnthropicModel:
@@ -99,6 +99,8 @@ class AnthropicModel:
         """
         self._clock = clock or SystemClock()
         self._path = "/v1/messages"
+        is_given = client is not None or api_key is not None
+        self._key_from = "" if is_given else credential_source(os.environ)
         if client is None:
             client = self._made(api_key, base_url)
             # Absolute, so that the SDK need not put the address together each time.
@@ -141,10 +143,23 @@ class AnthropicModel:
                 if isinstance(error, APIStatusError):
                     request.on_headers(error.response.headers)
                 if not reading.is_complete:
-                    raise _classify(error, self._clock.now()) from error
+                    raise self._told(error, request.model) from error
         if reading.scope.cancelled_caught and not reading.is_complete:
             raise reading.timeout()
         return reading.reply()
+
+    def _told(self, error: BaseException, model: str) -> ModelError:
+        """Return what `error` means, with what to look at; bugs are raised."""
+        told = _classify(error, self._clock.now())
+        if isinstance(error, APIStatusError):
+            told.message = at_endpoint(
+                told,
+                error.status_code,
+                url=str(error.request.url),
+                model=model,
+                key_from=self._key_from,
+            )
+        return told
 
     async def _receive(self, request: ModelRequest, reading: Reading) -> None:
         stream = await self._client.post(
@@ -248,7 +263,7 @@ def _classify(error: BaseException, now: datetime) -> ModelError:
     if isinstance(error, APIStatusError):
         return _of_status(error, now)
     if isinstance(error, APIConnectionError) and error.__cause__ is not None:
-        return _of_transport(error.__cause__, str(error.request.url))
+        return transport_error(error.__cause__, str(error.request.url))
     if isinstance(error, TypeError) and "authentication" in str(error):
         return ModelError("auth", _NO_KEY, detail="no_credentials")
     if isinstance(error, APITimeoutError | APIConnectionError):
@@ -259,7 +274,7 @@ def _classify(error: BaseException, now: datetime) -> ModelError:
         return ModelError("auth", bounded(str(error)), detail="credentials")
     if isinstance(error, TypeError):
         raise error
-    return _of_transport(error, "")
+    return transport_error(error, "")
 
 
 def _of_status(error: APIStatusError, now: datetime) -> ModelError:
@@ -268,15 +283,3 @@ def _of_status(error: APIStatusError, now: datetime) -> ModelError:
         return ModelError("invalid", _REDIRECTED.format(target), detail="redirect")
     wait_s = retry_after(error.response.headers, now)
     return classify(failure(error.status_code, error.body, wait_s))
-
-
-def _of_transport(error: BaseException, url: str) -> ModelError:
-    told = f"{type(error).__name__}: {error}"
-    told = bounded(f"cannot reach {url}: {told}" if url else told)
-    if isinstance(error, _WRONG_ADDRESS):
-        return ModelError("invalid", told, detail="address")
-    if isinstance(error, _UNREACHED):
-        return ModelError("transient", told, detail="unreached")
-    if isinstance(error, TimeoutError | httpx2.TimeoutException):
-        return ModelError("transient", told, detail="timeout")
-    return ModelError("transient", told, detail="connection")

@@ -124,7 +124,7 @@ _RULES: Final = (
         types=frozenset({"overloaded_error"}),
     ),
     # Whatever type they give it: such a status will not pass.
-    _Rule("invalid", statuses=frozenset({400, 404, 405, 422})),
+    _Rule("invalid", statuses=frozenset({400, 404, 405, 422, 501})),
     _Rule(
         "transient",
         statuses=frozenset({408, 409, 425}),

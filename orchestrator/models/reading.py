@@ -113,9 +113,10 @@ class Reading:
     def timeout(self) -> ModelError:
         """Return the error of a try that took too long."""
         if anyio.current_time() >= self._until:
-            told = f"no whole reply within {self._request.call_s:g} s"
+            told = f"no whole reply within {self._request.call_s:g} s (`limits.call_s`)"
             return ModelError("transient", told, detail="call_s")
-        told = f"the endpoint was silent for {self._request.silence_s:g} s"
+        silence_s = self._request.silence_s
+        told = f"the endpoint was silent for {silence_s:g} s (`limits.silence_s`)"
         return ModelError("transient", told, detail="silence_s")
 
     def note(self, error: ModelError) -> None:

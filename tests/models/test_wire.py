@@ -227,7 +227,7 @@ async def test_a_server_that_speaks_no_tls_may_pass_and_is_named() -> None:
     async with RawEndpoint([Wire([whole(DATA)], reads=False)]) as endpoint:
         url = endpoint.url.replace("http:", "https:")
         model = AnthropicModel(api_key="key", base_url=url)
-        with pytest.raises(ModelError, match=f"cannot reach {url}") as caught:
+        with pytest.raises(ModelError, match=f"no TLS at {url}: is it http") as caught:
             await model.complete(request_for(), on_retry=lambda _retry: None)
         await model.aclose()
 
