@@ -18,6 +18,7 @@ MOST_TRIES = 16
 MOST_BEGUN = 5
 """Of tries that the service may have begun to answer: each of them may be billed."""
 SAME_HALVES = 3
+_DOWN: Final = "nobody answered for {outage_s:g} s (`limits.outage_s`): {told}"
 _SAME: Final = "the answer broke off {count} times, each time at the same place: {told}"
 
 
@@ -80,6 +81,10 @@ class Patience:
         if is_over or left_s <= 0:
             # One answer may have been on its way when the first try failed.
             error.is_down = left_s <= 0 or answered < self._failing_again_since
+            if left_s <= 0:
+                error.message = _DOWN.format(
+                    outage_s=self._outage_s, told=error.message
+                )
             raise error
         # The last try is made at the end of the time, not before it.
         return min(self._own_wait_s(error), left_s)

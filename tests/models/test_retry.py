@@ -138,12 +138,13 @@ async def test_tries_are_bounded_in_number(told_s: float) -> None:
 
 
 async def test_tries_are_bounded_in_time_and_the_last_is_at_its_end() -> None:
-    tried = Tried(*[fail("transient") for _ in range(50)], outage_s=60)
+    tried = Tried(*[fail("transient", "reset") for _ in range(50)], outage_s=60)
 
     error = await tried.fails()
 
     assert tried.clock.monotonic() == pytest.approx(60)
     assert error.is_down
+    assert error.message == "nobody answered for 60 s (`limits.outage_s`): reset"
 
 
 async def test_tries_that_may_be_billed_are_few() -> None:
