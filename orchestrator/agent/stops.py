@@ -40,6 +40,7 @@ MAX_CYCLE = 3
 """Steps of a cycle whose repeats are seen: A A A, A B A B A B, A B C A B C A B C."""
 MAX_NAME_CHARS = 64
 MAX_CATEGORY_CHARS = 80
+_NO_CATEGORY = "no category"
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 # What they answer depends on when they are asked: asking again is no repeat.
 _WAITING = frozenset({"wait_for"})
@@ -163,11 +164,13 @@ def refusal(reply: Reply) -> str:
     if reply.stop_reason != "refusal":
         return ""
     category = " ".join(str((reply.stop_details or {}).get("category") or "").split())
-    return category[:MAX_CATEGORY_CHARS] or "no category"
+    return category[:MAX_CATEGORY_CHARS] or _NO_CATEGORY
 
 
 def refused_by(categories: Mapping[str, str]) -> str:
     """Return who refused, in words: model → category, in order."""
+    if list(categories.values()) == [_NO_CATEGORY]:
+        return "the model refused (no category told)"
     if len(categories) == 1:
         return f"refused: {next(iter(categories.values()))}"
     told = (f"{category} (`{model}`)" for model, category in categories.items())

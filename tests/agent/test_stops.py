@@ -16,6 +16,8 @@ from orchestrator.agent.stops import (
     Streaks,
     Verdict,
     judge,
+    refusal,
+    refused_by,
     step_key,
     usable,
 )
@@ -179,6 +181,13 @@ READ = use()
 )
 def test_a_reply_means(came: Reply, was: Streaks, verdict: Verdict) -> None:
     assert judge(came, was)[0] == verdict
+
+
+def test_a_refusal_without_a_category_is_said_in_words() -> None:
+    none_told = refusal(reply(READ, stop="refusal"))
+
+    assert refused_by({"m": none_told}) == "the model refused (no category told)"
+    assert refused_by({"m": "cyber"}) == "refused: cyber"
 
 
 @pytest.mark.parametrize("field", ["empty", "unfinished", "cut_texts", "pauses"])
