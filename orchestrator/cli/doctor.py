@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
@@ -20,7 +21,8 @@ from orchestrator.access import (
     endpoint_problem,
 )
 from orchestrator.cli.knocking import State, knock
-from orchestrator.errors import StoreError
+from orchestrator.errors import SpecError, StoreError
+from orchestrator.models.price_file import own_prices
 from orchestrator.settings import Settings
 from orchestrator.store.layout import check_writable
 
@@ -53,7 +55,13 @@ def examine(env: Mapping[str, str], runs_dir: Path) -> Iterator[Check]:
     yield _ripgrep()
     source = credential_source(env)
     yield _credentials(env, source)
-    settings = Settings.load(env)
+    yield from _settings(Settings.load(env))
+    yield _endpoint(env, is_needed=bool(source))
+    yield _runs(runs_dir)
+
+
+def _settings(settings: Settings) -> Iterator[Check]:
+    """Yield what holds for all runs; of what may be unset only what is set."""
     yield Check(
         "models",
         "ok",
@@ -61,8 +69,23 @@ def examine(env: Mapping[str, str], runs_dir: Path) -> Iterator[Check]:
     )
     at_once = f"at most {settings.max_connections} of one model at once"
     yield Check("requests", "ok", at_once)
-    yield _endpoint(env, is_needed=bool(source))
-    yield _runs(runs_dir)
+    if settings.endpoint_lacks:
+        left_out = ", ".join(f"`{each}`" for each in settings.endpoint_lacks)
+        yield Check("endpoint lacks", "ok", f"{left_out}: left out of every request")
+    if settings.prices is not None:
+        yield _prices(settings.prices)
+
+
+def _prices(path: Path) -> Check:
+    try:
+        own = own_prices(path)
+        changed = datetime.fromtimestamp(path.stat().st_mtime, UTC).date().isoformat()
+    except (SpecError, OSError) as error:
+        return Check("prices", "problem", str(error))
+    dated = max((price.date for price in own.values()), default="")
+    day = f"newest of {dated}" if dated else f"changed on {changed}"
+    entries = "1 entry" if len(own) == 1 else f"{len(own)} entries"
+    return Check("prices", "ok" if own else "note", f"{path}: {entries}, {day}")
 
 
 def _credentials(env: Mapping[str, str], source: str) -> Check:

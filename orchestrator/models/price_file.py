@@ -26,7 +26,7 @@ from orchestrator.spec.complaints import complaints, describe
 from orchestrator.spec.document import Document, Where, parse, read_source
 from orchestrator.spec.limits import NotBool
 
-__all__ = ["PriceBook", "price_book"]
+__all__ = ["PriceBook", "own_prices", "price_book"]
 
 MAX_DOLLARS = 1e6
 
@@ -107,15 +107,21 @@ def price_book(path: Path | None) -> Callable[[str], Price | None]:
     Raises:
         SpecError: the file is missing, unreadable, or says what makes no sense.
     """
-    if path is None:
-        return price_of
+    return price_of if path is None else PriceBook(own_prices(path))
+
+
+def own_prices(path: Path) -> dict[str, Price]:
+    """Return the prices of the user's file by id or pattern.
+
+    Raises:
+        SpecError: the file is missing, unreadable, or says what makes no sense.
+    """
     document = parse(read_source(path, what="price file"), file=str(path))
     if not isinstance(document.value, dict):
         raise _error(
             document, (), f"must map models to prices, found {_found(document.value)}"
         )
-    own = {str(key): _price(document, path, key) for key in document.value}
-    return PriceBook(own)
+    return {str(key): _price(document, path, key) for key in document.value}
 
 
 def _price(document: Document, path: Path, key: object) -> Price:

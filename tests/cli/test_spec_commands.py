@@ -641,6 +641,40 @@ class TestDoctor:
         status, checks = self.run(capsys)
         assert (status, checks["endpoint"]["state"]) == (1, "problem")
 
+    def test_prices_of_ones_own_and_fields_left_out_are_named(
+        self, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    ) -> None:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+        _, checks = self.run(capsys)
+        assert not {"prices", "endpoint lacks"} & set(checks)
+
+        monkeypatch.setenv("ORCHESTRATE_ENDPOINT_LACKS", "thinking")
+        monkeypatch.setenv("ORCHESTRATE_PRICES", "mine.yaml")
+        (here / "mine.yaml").write_text(
+            '"qwen*": {input: 0, output: 0}\n'
+            "one: {input: 1, output: 2, date: 2026-10-01}\n"
+        )
+        _, checks = self.run(capsys)
+        assert checks["endpoint lacks"]["found"].startswith("`thinking`")
+        assert checks["prices"]["state"] == "ok"
+        assert checks["prices"]["found"] == "mine.yaml: 2 entries, newest of 2026-10-01"
+
+    @pytest.mark.parametrize("text", [None, "[1]", "one: {input: -1, output: 2}"])
+    def test_a_price_file_that_will_not_do_is_a_problem(
+        self,
+        here: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: Capture,
+        text: str | None,
+    ) -> None:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+        monkeypatch.setenv("ORCHESTRATE_PRICES", "mine.yaml")
+        if text is not None:
+            (here / "mine.yaml").write_text(text)
+        status, checks = self.run(capsys)
+        assert (status, checks["prices"]["state"]) == (1, "problem")
+        assert "mine.yaml" in checks["prices"]["found"]
+
     def test_a_file_in_place_of_the_runs_folder_is_a_problem(
         self, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
     ) -> None:
