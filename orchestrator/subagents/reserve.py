@@ -140,9 +140,12 @@ class Reserve:
         if not at_work or place.child.past.is_over:
             return True
         budget, least = self.budget(), self._line[place.id]
-        held = sum((budget.holds.get(each, NOTHING) for each in at_work), least)
+        holds = [budget.holds.get(each, NOTHING) for each in at_work]
+        held = Amount(
+            sum(each.usd for each in holds), sum(each.tokens for each in holds)
+        )
         rest = self._wants(self._wanted - least) if len(self._line) > 1 else NOTHING
-        return (held + least + rest).fits(budget.room(place.id, is_next=True))
+        return (held + least + least + rest).fits(budget.room(place.id, is_next=True))
 
     def _leave(self, place: Place) -> Amount:
         """Take a subagent out of the line; return what it needs."""
