@@ -32,8 +32,8 @@ from orchestrator.errors import ModelError
 from orchestrator.models.base import ModelRequest, OnRetry, Reply
 from orchestrator.models.classify import bounded, classify, retry_after
 from orchestrator.models.connecting import at_endpoint, transport_error
+from orchestrator.models.failures import failure
 from orchestrator.models.reading import Reading
-from orchestrator.models.told import failure
 
 __all__ = ["AnthropicModel"]
 

@@ -11,6 +11,7 @@ from orchestrator.errors import ModelError
 from orchestrator.messages import Block, is_empty_text
 from orchestrator.models.base import EXCEEDED, CacheMiss, Reply, Usage
 from orchestrator.models.classify import bounded, classify
+from orchestrator.models.failures import failure
 from orchestrator.models.growing import (
     Growing,
     block_problem,
@@ -18,7 +19,6 @@ from orchestrator.models.growing import (
     in_place,
 )
 from orchestrator.models.sse import BOM, broken, loads, mended, shown
-from orchestrator.models.told import failure
 
 __all__ = ["Accumulator", "whole_reply"]
 

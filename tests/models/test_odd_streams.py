@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from orchestrator.agent.stops import usable
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Reply
+from orchestrator.models.failures import failure
 from orchestrator.models.shape import shape_problem
 from orchestrator.models.stream import Accumulator
-from orchestrator.models.told import failure
 
 Event = dict[str, Any]
 CALL = tool_use("t1", "read_file", path="a.py", note="né 世界")
