@@ -21,7 +21,7 @@ from orchestrator.errors import ModelError
 from orchestrator.models.allowance import Bucket, allowances
 from orchestrator.models.base import ModelRequest
 from orchestrator.models.pace import WINDOW_S, Pace
-from orchestrator.models.retry import backoff_s
+from orchestrator.models.retry import backoff_s, nobody_answered
 from orchestrator.models.room import Room
 from orchestrator.models.storm import Storm, Try, accepted_before, most_that_fit
 
@@ -182,9 +182,10 @@ class Lane:
         failing_s = self._clock.monotonic() - max(turn.since, self.answered_at)
         if opens_in_s > outage_s or failing_s > outage_s:
             told_s = opens_in_s or None
-            raise ModelError(
+            down = ModelError(
                 error.kind, error.message, told_s, error.detail, is_down=True
             )
+            raise nobody_answered(down, outage_s) if failing_s > outage_s else down
 
     def _wait_s(self, request: ModelRequest, now: float, *, since: float) -> float:
         """Return the seconds until `request` may leave; infinite: until there is room.

@@ -8,7 +8,7 @@ from typing import Final
 
 from orchestrator.errors import ModelError
 
-__all__ = ["Patience", "backoff_s"]
+__all__ = ["Patience", "backoff_s", "nobody_answered"]
 
 FIRST_WAIT_S = 0.5
 MAX_WAIT_S = 30.0
@@ -26,6 +26,21 @@ def backoff_s(failures: int, rng: random.Random) -> float:
     """Return the seconds to wait after so many failures in a row, 1 or more."""
     wait_s = min(FIRST_WAIT_S * 2.0 ** (failures - 1), MAX_WAIT_S)
     return wait_s * (MIN_JITTER + (1 - MIN_JITTER) * rng.random())
+
+
+def nobody_answered(
+    error: ModelError, outage_s: float, *, begun: bool = False
+) -> ModelError:
+    """Return the error of a call for which the endpoint was down for too long.
+
+    Args:
+        error: how the newest try ended, whoever's it was; left as it is.
+        outage_s: how long nobody had an answer, in seconds.
+        begun: the service may have begun to answer this call.
+    """
+    told = _DOWN.format(outage_s=outage_s, told=error.message)
+    wait_s = error.retry_after_s
+    return ModelError(error.kind, told, wait_s, error.detail, begun, is_down=True)
 
 
 class Patience:
@@ -82,9 +97,7 @@ class Patience:
             # One answer may have been on its way when the first try failed.
             error.is_down = left_s <= 0 or answered < self._failing_again_since
             if left_s <= 0:
-                error.message = _DOWN.format(
-                    outage_s=self._outage_s, told=error.message
-                )
+                raise nobody_answered(error, self._outage_s, begun=error.begun)
             raise error
         # The last try is made at the end of the time, not before it.
         return min(self._own_wait_s(error), left_s)

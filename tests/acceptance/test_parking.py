@@ -144,7 +144,7 @@ async def test_a_key_that_is_refused_in_mid_run_parks_it(tmp_path: Path) -> None
     async with serving(tmp_path / "runs", policy) as (_endpoint, here):
         first = await here.run(explored(tmp_path))
         check_parked(first, findings=3)
-        assert first.reason.startswith("the key is refused: invalid x-api-key; with")
+        assert first.reason.startswith("the key is refused: invalid x-api-key (sent to")
         policy.is_open = True
         second = await here.resume(first.folder)
 
@@ -158,7 +158,7 @@ async def test_a_key_that_is_refused_from_the_start_fails(tmp_path: Path) -> Non
         result = await here.run(explored(tmp_path))
 
     assert (result.state, result.exit_code) == ("failed", 1)
-    assert result.reason == "auth: invalid x-api-key"
+    assert result.reason == f"auth: invalid x-api-key (sent to {endpoint.url})"
     assert len(endpoint.requests) == 1
 
 

@@ -404,7 +404,7 @@ async def test_a_waiter_ends_too_when_nobody_had_an_answer_for_so_long() -> None
 
     hasty, _ = bench.errors
     assert hasty.is_down
-    assert hasty.message == "too many"
+    assert hasty.message == "nobody answered for 60 s (`limits.outage_s`): too many"
 
 
 @pytest.mark.parametrize("kind", ["quota_exhausted", "auth"])
