@@ -79,14 +79,17 @@ class Past:
     def hopeless(self) -> set[Asked]:
         """Return the requests of subagents that have parked it `MAX_PARKED` times.
 
-        The lead's are not among them: without it there is no run to go on with.
+        The lead's are not among them: without it there is no run to go on with. A quota
+        that is used up is no request's own fault.
         """
         parked = [
             parse(event, RunParked)
             for event in self.events
             if event.kind == RunParked.KIND
         ]
-        met = Counter(Asked(each.by, each.turn) for each in parked)
+        met = Counter(
+            Asked(each.by, each.turn) for each in parked if each.error == "transient"
+        )
         return {
             asked
             for asked, times in met.items()
