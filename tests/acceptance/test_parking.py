@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 import pytest
+from explore_policy import part_of
 from fake_endpoint import Answer, raw, refused
 from parking_bench import (
     BILLING,
@@ -18,7 +19,6 @@ from parking_bench import (
     SPEND_LIMIT,
     Stopping,
     explored,
-    part_of,
     serving,
 )
 
