@@ -129,9 +129,10 @@ def price_changes(
     """
     kinds = (RunStarted.KIND, RunResumed.KIND)
     told = [each.data.get("prices") for each in events if each.kind in kinds]
-    if not told or told[-1] is None:  # as in logs of older versions
+    if not told or not isinstance(told[-1], dict):  # as in logs of older versions
         return
-    before, now = told[-1], told_prices(used, price_of)
+    before = {name: each for name, each in told[-1].items() if isinstance(each, dict)}
+    now = told_prices(used, price_of)
     changed = [
         f"`{model}`, before {_told(before.get(model))}, now {_told(now.get(model))}"
         for model in sorted({*before, *now})
@@ -148,8 +149,11 @@ def _told(price: Mapping[str, Any] | None) -> str:
     """Return a price in short, with its source."""
     if price is None:
         return "unknown"
-    rates = price["bands"][0]
-    return f"${rates['input']:g} in, ${rates['output']:g} out ({price['source']})"
+    try:
+        rates, source = price["bands"][0], price["source"]
+        return f"${rates['input']:g} in, ${rates['output']:g} out ({source})"
+    except (LookupError, TypeError, ValueError):  # a damaged log may hold anything
+        return "not readable"
 
 
 def price_file_notices(used: Sequence[str], price_of: PriceOf) -> Iterator[str]:
