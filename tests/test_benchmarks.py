@@ -9,6 +9,7 @@ import pytest
 
 BENCHMARKS = Path(__file__).parent / "benchmarks"
 TINY: dict[str, tuple[tuple[int, ...], str]] = {
+    "access_cost.py": ((2000,), "governor, headers with limits, and reservation"),
     "fan_out.py": ((3, 2, 1), "a run, 3 at a time"),
     "log_cost.py": ((300,), "after each event"),
     "long_runs.py": ((700,), "resume: all, snapshot"),
