@@ -111,7 +111,7 @@ class Governor:
             lane.failed(tried, error)
             raise
         else:
-            lane.answered(tried)
+            lane.answered()
             return reply
         finally:
             lane.leave(tried)

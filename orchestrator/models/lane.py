@@ -23,7 +23,13 @@ from orchestrator.models.base import ModelRequest
 from orchestrator.models.pace import WINDOW_S, Pace
 from orchestrator.models.retry import backoff_s, nobody_answered
 from orchestrator.models.room import Room
-from orchestrator.models.storm import Storm, Try, accepted_before, most_that_fit
+from orchestrator.models.storm import (
+    Evidence,
+    Storm,
+    Try,
+    accepted_before,
+    most_that_fit,
+)
 
 __all__ = ["Lane"]
 
@@ -35,6 +41,9 @@ KEPT_S = 30.0
 """For how long it is known which tries left; rejections come sooner."""
 CUT = 0.8
 """Of what was under way when the service had too much to do."""
+EVEN, FEW = 2, 2
+"""What may be chance sets a pace only where that is hardly slower than it went: so many
+times as many were accepted in a second as in its last quarter, and not just a few."""
 SPREAD, MAX_SPREAD_S = 0.1, 3.0
 """Over what share of a told time those leave that waited for it, without a pace."""
 _TOKENS: Final = ("tokens", "input-tokens")
@@ -88,8 +97,10 @@ class Lane:
         self._pending, self._pending_tokens = 0, 0
         self._newest = 0
         self._storm: Storm | None = None
-        self._storm_until = 0
+        self._storm_before = self._storm_until = 0
         self._storms = 0
+        """Those without an accepted request in between."""
+        self._evidence = Evidence()
         self._cut_at = -math.inf
         """When a storm was last learnt from."""
 
@@ -255,14 +266,12 @@ class Lane:
             self._pending -= 1
             self._pending_tokens -= tried.tokens
 
-    def answered(self, tried: Try) -> None:
+    def answered(self) -> None:
         """Take note of a whole answer."""
         self.answered_at = self._clock.monotonic()
         if self._opens_at <= self.answered_at:
             self._newest_error = None
         self._room.succeeded()
-        if tried.number > self._storm_until:
-            self._storms = 0
 
     def failed(self, tried: Try, error: ModelError) -> None:
         """Take note of a try that failed; close the gate for as long as was told."""
@@ -280,9 +289,13 @@ class Lane:
                 self._storm.add(tried)
             return
         self._storm = Storm(error, self._room.taken, tried, tried.under_way)
-        self._storm_until = self._newest
+        is_going_on = not any(
+            each.number > self._storm_before and each.was_accepted
+            for each in self._left
+        )
+        self._storms = self._storms + 1 if is_going_on else 1
+        self._storm_before, self._storm_until = self._storm_until, self._newest
         if error.kind == "rate_limited" and told_s is None:
-            self._storms += 1
             self._close(backoff_s(self._storms, self._rng))
 
     def leave(self, tried: Try) -> None:
@@ -302,30 +315,40 @@ class Lane:
         By then it is known which of its requests were accepted.
         """
         self._storm = None
-        fits, kind = most_that_fit(self._left), storm.error.kind
-        if kind == "rate_limited" and storm.is_for_room(
-            fits, has_pace=self._pace.is_learnt
-        ):
+        is_limit = self._evidence.is_enough(self._left)
+        fits = most_that_fit(self._left)
+        had_time = storm.newest.left_at >= self._cut_at + WINDOW_S
+        has_pace = self._pace.is_learnt and had_time
+        if storm.is_for_room(fits, has_pace=has_pace):
             self._room.cut(fits, is_bound=True)
         elif any(
             each.left_at >= self._cut_at and not each.was_rejected
             for each in self._left
         ):
             # While nothing is accepted, being rejected again teaches nothing.
-            self._slow_down(storm, fits, now)
-        told_s = storm.error.retry_after_s or 0.0
-        self._pace.spread(len(self._queue), min(told_s * SPREAD, MAX_SPREAD_S))
-
-    def _slow_down(self, storm: Storm, fits: int, now: float) -> None:
-        self._cut_at = now
-        if storm.error.kind == "overloaded":
-            self._room.cut(CUT * storm.taken)
-        elif storm.error.kind == "rate_limited":
-            if storm.least > fits:
-                self._room.cut(max(CUT * storm.taken, fits))
-            accepted = accepted_before(storm.newest, self._left, seconds=WINDOW_S)
+            self._slow_down(storm, fits, now, is_limit)
+        if is_limit:
             told_s = storm.error.retry_after_s or 0.0
-            self._pace.rejected(now, accepted=accepted, told_s=told_s)
+            self._pace.spread(len(self._queue), min(told_s * SPREAD, MAX_SPREAD_S))
+
+    def _slow_down(self, storm: Storm, fits: int, now: float, is_limit: bool) -> None:
+        kind = storm.error.kind
+        if is_limit and kind == "overloaded":
+            self._room.cut(CUT * storm.taken)
+        elif is_limit and kind == "rate_limited" and storm.least > fits:
+            self._room.cut(max(CUT * storm.taken, fits))
+        if kind == "rate_limited":
+            accepted, late = (
+                accepted_before(storm.newest, self._left, seconds=seconds)
+                for seconds in (WINDOW_S, WINDOW_S / 4)
+            )
+            is_even = accepted >= EVEN * max(late, FEW)
+            if is_limit or is_even or self._pace.is_learnt:
+                told_s = storm.error.retry_after_s or 0.0
+                self._pace.rejected(
+                    now, accepted=accepted, told_s=told_s, is_sure=is_limit
+                )
+        self._cut_at = now
 
     def _wake(self) -> None:
         """Let the one in front look again: it may leave sooner than it knew."""

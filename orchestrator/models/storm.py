@@ -7,7 +7,11 @@ from dataclasses import dataclass
 
 from orchestrator.errors import ModelError
 
-__all__ = ["Storm", "Try", "accepted_before", "most_that_fit"]
+__all__ = ["Evidence", "Storm", "Try", "accepted_before", "most_that_fit"]
+
+ENOUGH, OUTWEIGHED_BY = 3, 6
+"""So many rejections are no chance; so many accepted requests take one of them away.
+Below one in seven they may go on for ever."""
 
 
 @dataclass(slots=True, eq=False)
@@ -33,6 +37,11 @@ class Try:
     was_held: bool
     is_pending: bool = True
     was_rejected: bool = False
+
+    @property
+    def was_accepted(self) -> bool:
+        """Whether it is known that the service took it."""
+        return not self.is_pending and not self.was_rejected
 
 
 @dataclass(slots=True)
@@ -67,13 +76,39 @@ class Storm:
             has_pace: a pace is known already.
         """
         # One that was rejected though more fitted before is no matter of room.
-        if self.least <= fits:
+        if self.error.kind != "rate_limited" or self.least <= fits:
             return False
         if "concurren" in self.error.message.lower():
             return True
         # A told time is rather for a pace, unless that held nothing back.
         is_untold = self.error.retry_after_s is None
         return has_pace and (is_untold or not self.newest.was_held)
+
+
+class Evidence:
+    """Tells a limit from rejections now and then, whatever the pace.
+
+    A limit that is used up rejects what comes next as well; chance accepts most of it.
+    """
+
+    def __init__(self) -> None:
+        self._weight = 0.0
+        self._weighed = 0
+
+    def is_enough(self, left: Iterable[Try]) -> bool:
+        """Weigh those of `left` that are new; return whether they show a limit.
+
+        Args:
+            left: in the order in which they left.
+        """
+        most = 0.0
+        for each in left:
+            if each.number > self._weighed:
+                self._weighed = each.number
+                by = 1 if each.was_rejected else -1 / OUTWEIGHED_BY
+                self._weight = min(max(self._weight + by, 0), ENOUGH)
+                most = max(most, self._weight)
+        return most >= ENOUGH
 
 
 def most_that_fit(left: Iterable[Try]) -> int:

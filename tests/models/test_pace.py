@@ -6,7 +6,9 @@ import math
 
 import pytest
 
-from orchestrator.models.pace import Pace
+from orchestrator.models.pace import IN_VAIN, LONG, SHARE, Pace
+
+TWO = 2 * SHARE
 
 
 def left_until(pace: Pace, now: float, end: float) -> tuple[int, float]:
@@ -27,7 +29,9 @@ def test_nothing_is_held_back_before_a_rejection() -> None:
         pace.left(5, was_held=False)
 
 
-@pytest.mark.parametrize(("accepted", "per_s"), [(2, 1.9), (10, 9.5), (0, 0.95)])
+@pytest.mark.parametrize(
+    ("accepted", "per_s"), [(2, TWO), (10, 10 * SHARE), (0, SHARE)]
+)
 def test_it_begins_a_little_below_what_was_accepted(
     accepted: int, per_s: float
 ) -> None:
@@ -51,6 +55,29 @@ def test_a_pace_that_is_too_fast_falls_quickly() -> None:
 
     assert paces == sorted(paces, reverse=True)
     assert paces[-1] < 6
+
+
+def test_where_slowing_down_does_not_help_it_is_given_up() -> None:
+    pace = Pace()
+    for now in range(IN_VAIN):
+        pace.rejected(now, accepted=10, is_sure=False)
+
+    assert not pace.is_learnt
+    pace.rejected(20, accepted=10, is_sure=False)
+    assert not pace.is_learnt  # the next one by chance teaches nothing either
+    pace.rejected(21, accepted=10)
+    assert pace.is_learnt
+
+
+def test_doubtful_rejections_far_apart_are_no_row() -> None:
+    pace = Pace()
+    pace.rejected(0, accepted=10)
+    for _ in range(2 * IN_VAIN):
+        for _ in range(LONG):
+            pace.left(1, was_held=False)
+        pace.rejected(1, accepted=10, is_sure=False)
+
+    assert pace.is_learnt
 
 
 def test_it_is_never_slower_than_one_in_twenty_seconds() -> None:
@@ -80,7 +107,7 @@ def test_it_grows_slowly_at_first_and_then_faster() -> None:
     now = 0.0
     for end in range(30, 121, 10):
         _, now = left_until(pace, now, end)
-        grown.append(pace.per_s / 1.9)
+        grown.append(pace.per_s / TWO)
 
     assert grown[0] <= 1.03
     assert grown[2] <= 1.1
@@ -94,7 +121,7 @@ def test_what_is_not_held_back_does_not_make_it_grow() -> None:
     for now in range(0, 600, 5):
         pace.left(now, was_held=False)
 
-    assert pace.per_s == pytest.approx(1.9)
+    assert pace.per_s == pytest.approx(TWO)
 
 
 def test_after_a_quarter_of_an_hour_without_a_rejection_it_is_forgotten() -> None:
@@ -110,11 +137,11 @@ def test_one_that_grew_too_far_falls_back_to_where_it_went_well() -> None:
     pace = Pace()
     pace.rejected(0, accepted=2, told_s=1.5)
     _, now = left_until(pace, 0, 31)
-    assert pace.per_s > 1.9
+    assert pace.per_s > TWO
 
     pace.rejected(now, accepted=2, told_s=1.5)
 
-    assert pace.per_s == pytest.approx(1.9)
+    assert pace.per_s == pytest.approx(TWO)
 
 
 def test_a_ceiling_that_is_met_again_is_tried_less_often() -> None:
@@ -143,9 +170,9 @@ def test_the_dearer_a_rejection_the_later_it_grows(
     pace.rejected(0, accepted=2, told_s=told_s)
 
     _, now = left_until(pace, 0, quiet_s - 2)
-    assert pace.per_s == pytest.approx(1.9)
+    assert pace.per_s == pytest.approx(TWO)
     left_until(pace, now, quiet_s + 2)
-    assert pace.per_s == pytest.approx(1.9 * 1.03)
+    assert pace.per_s == pytest.approx(TWO * 1.03)
 
 
 def test_those_that_waited_for_a_told_time_are_spread() -> None:
@@ -158,6 +185,3 @@ def test_those_that_waited_for_a_told_time_are_spread() -> None:
         gaps.append(pace.wait_s(now))
 
     assert gaps == [0.5, 0.5, 0.5, 0.5, 0, 0]
-
-
-# ---- room ---------------------------------------------------------------------------

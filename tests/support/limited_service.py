@@ -114,6 +114,7 @@ class Service:
         kind: of a rejection.
         call_s: how long an answer takes.
         trip_s: how long a request is on its way; a rejection comes at once.
+        trip_jitter_s: how much longer at most.
         at_once: most calls under way.
     """
 
@@ -124,6 +125,7 @@ class Service:
     message: str = "too many"
     call_s: float = 0.05
     trip_s: float = 0.01
+    trip_jitter_s: float = 0.0
     at_once: int = 10**9
     jitter: float = 0.0
     rng: random.Random = field(default_factory=lambda: random.Random(5))
@@ -139,7 +141,8 @@ class Service:
         self.asked.append(left_at)
         if left_at < self._opens_at - 1e-9:
             self.early.append(left_at)
-        await self.clock.sleep(self.trip_s)
+        late_s = self.rng.uniform(0, self.trip_jitter_s)
+        await self.clock.sleep(self.trip_s + late_s)
         now = self.clock.monotonic()
         if self._under_way >= self.at_once or not self.limit.takes(now):
             self.rejected.append(now)
