@@ -107,7 +107,7 @@ async def test_requests_that_come_a_little_late_do_not_slow_it_down(
 ) -> None:
     ended = await played(limit(), told_s=3.0, call_s=0.05, trip_jitter_s=0.06)
 
-    assert ended.taken.seconds <= 1.2 * ((ALL - 2) / 2 + 3 * 0.05)
+    assert ended.taken.seconds <= 1.15 * ((ALL - 2) / 2 + 3 * 0.05)
 
 
 @dataclass
@@ -136,6 +136,40 @@ async def test_rejections_by_chance_cost_the_time_that_was_told_and_little_more(
     itself_s = (CALLS + 2) * (call_s + 0.01)
     closed_s = len(ended.service.rejected) * told_s
     assert ended.taken.seconds <= 1.5 * (itself_s + closed_s)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_chance_that_tells_no_time_does_not_lengthen_the_waits(seed: int) -> None:
+    limit = Chance(0.05, random.Random(seed))
+    ended = await played(limit, agents=50, told_s=None, call_s=0.5)
+
+    # It rejects one of nearly all rounds of 50: half a second for each.
+    assert ended.taken.seconds <= len(ended.service.rejected) * 0.5 + 14 * 0.51
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_overload_by_chance_does_not_narrow_a_fan_out(seed: int) -> None:
+    limit = Chance(0.05, random.Random(seed))
+    ended = await played(limit, agents=50, told_s=None, kind="overloaded", call_s=2)
+
+    assert ended.service.most_under_way == 50
+    assert ended.taken.seconds <= 1.2 * 14 * 2.01
+
+
+@pytest.mark.parametrize("told_s", [1.0, 3.0])
+async def test_a_limit_that_is_hardly_passed_is_found_too(told_s: float) -> None:
+    ended = await played(Sliding(14), calls=40, told_s=told_s, call_s=0.5, jitter=0.3)
+
+    assert ended.taken.seconds <= 1.4 * 320 / 14
+    assert ended.share_rejected <= 0.05
+
+
+async def test_long_calls_of_many_are_no_reason_to_think_a_limit_one_of_room() -> None:
+    ended = await played(
+        Bucket(2, 2), agents=200, calls=2, told_s=None, call_s=20, jitter=0.3
+    )
+
+    assert ended.taken.seconds <= 1.15 * (402 / 2 + 3 * 20)
 
 
 @pytest.mark.parametrize(
