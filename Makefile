@@ -89,7 +89,7 @@ package: $(VENV)/.dev
 
 slow: $(VENV)/.dev
 	@echo '== slow tests'
-	$(BIN)/python -m pytest -q -n $(JOBS) -m 'slow and not live' \
+	$(BIN)/python -m pytest -q -n $(JOBS) -m 'slow and not live' $(SLOW) \
 		--ignore tests/packaging/test_wheel.py
 
 kill-test: $(VENV)/.dev
