@@ -18,6 +18,8 @@ from orchestrator.security.formats import CREDENTIAL, Span, known_forms
 __all__ = ["PLACEHOLDER", "Redactor"]
 
 PLACEHOLDER = re.compile(r"\[secret:[a-z0-9-]+:[0-9a-f]{8}\]")
+LEAST_CHARS = 8
+"""No secret is shorter: of those with a name beside them, name and value together."""
 _HEAD_CHARS = 12
 """Of an exact value; so much of it is taken for it where the text is cut off."""
 _LINE_END = re.compile(r"\r\n|\n|\r")
@@ -40,6 +42,8 @@ class Redactor:
 
         Lines keep their numbers. Doing it again changes nothing.
         """
+        if len(text) < LEAST_CHARS:  # most texts of a message are: keys, kinds, names
+            return text
         # What one pass leaves may look different with the placeholders in it. Each
         # pass leaves less that is no placeholder, so that this ends.
         while spans := _find(text, self._own):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from made_up_secrets import FORMS, KEY_BODY, NAMED, PASSWORD, pem
 
 from orchestrator.security.own import own_secrets
-from orchestrator.security.redaction import PLACEHOLDER, Redactor
+from orchestrator.security.redaction import LEAST_CHARS, PLACEHOLDER, Redactor, _find
 
 REDACTOR = Redactor(b"salt of this run")
 
@@ -230,6 +230,17 @@ def test_doing_it_twice_changes_nothing_and_no_line_is_lost(text: str) -> None:
     assert REDACTOR.redact(once) == once
     assert once.count("\n") == text.count("\n")
     assert len(once.splitlines()) == len(text.splitlines())
+
+
+_SHORT = st.sampled_from(
+    [*"aB1!:=@'/ ", "口令", "密码", "是", "pwd", "key", "://", "sk-", "-us1", "eyJ"]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(_SHORT, max_size=7).map("".join))
+def test_no_secret_is_as_short_as_what_is_not_searched(text: str) -> None:
+    assert _find(text[: LEAST_CHARS - 1], ()) == []
 
 
 def test_false_alarms_are_rare_in_ordinary_source_code() -> None:
