@@ -26,7 +26,7 @@ from orchestrator.store.reading import read_events
 from orchestrator.tools.grace import UNKNOWN
 
 PARTS = 8
-GONE_S = 10.0
+GONE_S = 2.0
 """How soon after a signal nothing may be left."""
 NEVER = r"[a-z]+ [0-9]{7}x"
 
