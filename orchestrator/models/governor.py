@@ -111,7 +111,7 @@ class Governor:
             lane.failed(tried, error)
             raise
         else:
-            lane.answered()
+            lane.answered(tried)
             return reply
         finally:
             lane.leave(tried)

@@ -36,7 +36,10 @@ __all__ = ["Lane"]
 MAX_TOLD_S = 86_400.0
 """What is told beyond a day is believed for a day."""
 MAX_ALLOWANCE_S = 60.0
-"""Headers hold a request back for so long at most; a told time is the stronger word."""
+"""Headers hold a request back for so long at most; a told time is the stronger word. A
+limit that would hold it longer, and is not kept, is no limit."""
+MIN_HELD_S = 1.0
+"""Less is a matter of rounding."""
 KEPT_S = 30.0
 """For how long it is known which tries left; rejections come sooner."""
 CUT = 0.8
@@ -89,6 +92,7 @@ class Lane:
         self._clock, self._rng = clock, rng
         self._room, self._pace = Room(ceiling), Pace()
         self._buckets: dict[str, Bucket] = {}
+        self._untrue: set[str] = set()
         self._opens_at = -math.inf
         self._newest_error: ModelError | None = None
         self._queue: deque[_Turn] = deque()
@@ -233,6 +237,7 @@ class Lane:
             under_way=self._room.taken,
             waited_s=now - came_at,
             was_held=was_held,
+            against=self._held_by(request, now),
         )
         self._pace.left(now, was_held=was_held)
         for counted, bucket in self._buckets.items():
@@ -244,6 +249,14 @@ class Lane:
             self._left.popleft()
         return tried
 
+    def _held_by(self, request: ModelRequest, now: float) -> tuple[str, ...]:
+        """Return the limits of headers that would hold a request back for longer."""
+        return tuple(
+            counted
+            for counted, bucket in self._buckets.items()
+            if bucket.wait_s(_need(counted, request.uncached_tokens), now) > MIN_HELD_S
+        )
+
     def hears(self, tried: Try, headers: Mapping[str, str]) -> None:
         """Take in the headers with which the response to a try begins."""
         self._hear(tried)
@@ -252,6 +265,8 @@ class Lane:
             return
         now = self._clock.monotonic()
         for counted, allowance in told.items():
+            if counted in self._untrue:
+                continue
             # What is on its way is not in the service's figures yet.
             pending = _need(counted, self._pending_tokens, requests=self._pending)
             bucket = self._buckets.get(counted)
@@ -266,9 +281,12 @@ class Lane:
             self._pending -= 1
             self._pending_tokens -= tried.tokens
 
-    def answered(self) -> None:
-        """Take note of a whole answer."""
+    def answered(self, tried: Try) -> None:
+        """Take note of a whole answer to a try."""
         self.answered_at = self._clock.monotonic()
+        for counted in tried.against:
+            self._untrue.add(counted)
+            self._buckets.pop(counted, None)
         if self._opens_at <= self.answered_at:
             self._newest_error = None
         self._room.succeeded()

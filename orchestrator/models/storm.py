@@ -25,6 +25,7 @@ class Try:
         under_way: requests under way as it left, itself included.
         waited_s: how long it was held back.
         was_held: it would have left earlier, were it not for the pace.
+        against: limits of headers by which it could not have left yet.
         is_pending: nothing was heard of it yet.
         was_rejected: the service had too much to do, or was asked too often.
     """
@@ -35,6 +36,7 @@ class Try:
     under_way: int
     waited_s: float
     was_held: bool
+    against: tuple[str, ...] = ()
     is_pending: bool = True
     was_rejected: bool = False
 

@@ -110,6 +110,17 @@ async def test_requests_that_come_a_little_late_do_not_slow_it_down(
     assert ended.taken.seconds <= 1.15 * ((ALL - 2) / 2 + 3 * 0.05)
 
 
+@pytest.mark.parametrize("counted", ["requests", "input-tokens"])
+async def test_headers_that_are_not_kept_hold_back_once_and_no_more(
+    counted: str,
+) -> None:
+    told = {"limit": "50", "remaining": "0", "reset": "2999-01-01T00:00:00Z"}
+    headers = {f"anthropic-ratelimit-{counted}-{k}": v for k, v in told.items()}
+    ended = await played(Unlimited(), call_s=0.5, headers=headers)
+
+    assert ended.taken.seconds <= 60 + 1.1 * (CALLS + 2) * 0.51
+
+
 @dataclass
 class Chance:
     """Rejects some requests, whatever came before them."""

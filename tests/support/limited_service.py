@@ -116,6 +116,7 @@ class Service:
         trip_s: how long a request is on its way; a rejection comes at once.
         trip_jitter_s: how much longer at most.
         at_once: most calls under way.
+        headers: of its responses.
     """
 
     clock: FakeClock
@@ -127,6 +128,7 @@ class Service:
     trip_s: float = 0.01
     trip_jitter_s: float = 0.0
     at_once: int = 10**9
+    headers: dict[str, str] = field(default_factory=dict)
     jitter: float = 0.0
     rng: random.Random = field(default_factory=lambda: random.Random(5))
     asked: list[float] = field(default_factory=list)
@@ -150,7 +152,7 @@ class Service:
         self._under_way += 1
         self.most_under_way = max(self.most_under_way, self._under_way)
         try:
-            request.on_headers({})
+            request.on_headers(self.headers)
             await self.clock.sleep(
                 self.call_s * self.rng.uniform(1 - self.jitter, 1 + self.jitter)
             )
