@@ -183,6 +183,7 @@ def request_for(model: str = "m", *, outage_s: float = 300.0) -> ModelRequest:
         max_output_tokens=100,
         body=b"",
         outage_s=outage_s,
+        uncached_tokens=100,
     )
 
 
