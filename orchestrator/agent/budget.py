@@ -122,11 +122,12 @@ class Budget:
 
     def set_aside(self, sender: str, amount: Amount) -> None:
         """Want `amount` for those whom `sender` has in line, in place of what was."""
-        for budget in self.levels():
-            budget.asides[sender] = amount
-            if amount == NOTHING:
-                del budget.asides[sender]
-            budget._aside = sum(budget.asides.values(), NOTHING)  # noqa: SLF001 - the same class
+        self.asides[sender] = amount
+        if amount == NOTHING:
+            del self.asides[sender]
+        self._aside = sum(self.asides.values(), NOTHING)
+        if self.parent:
+            self.parent.set_aside(sender, amount)
 
     @property
     def held(self) -> Amount:

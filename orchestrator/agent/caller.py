@@ -31,12 +31,7 @@ from orchestrator.events import (
 )
 from orchestrator.ids import sha256
 from orchestrator.messages import Block
-from orchestrator.models.base import (
-    OUTAGE_S,
-    ModelRequest,
-    Reply,
-    Retry,
-)
+from orchestrator.models.base import OUTAGE_S, ModelRequest, Reply, Retry
 from orchestrator.store.eventlog import EventLog
 
 __all__ = ["Caller"]
@@ -101,10 +96,8 @@ class Caller:
                 reply = await self._mended(state, pulse, last=last)
                 turn.begun()
         except (ModelError, NotSent) as error:
-            asked, cause = (
-                Asked(self.spec.id, state.turns),
-                self.log.newest(self.spec.id),
-            )
+            cause = self.log.newest(self.spec.id)
+            asked = Asked(self.spec.id, state.turns)
             if not self.parking.takes(error, cause, asked=asked):
                 raise
         else:

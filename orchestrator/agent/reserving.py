@@ -263,10 +263,8 @@ def most_tokens(transcript: Transcript, more: int = 0) -> int:
         more: tokens that come besides, estimated.
     """
     factor = max(SAFETY, transcript.dearness * MEASURED_SAFETY)
-    added = math.ceil((transcript.added_tokens + more) * factor)
-    around = transcript.added_blocks * BLOCK_TOKENS
     preamble = 0 if transcript.known_tokens else PREAMBLE_TOKENS
-    return transcript.known_tokens + added + around + preamble
+    return transcript.at_most(factor, BLOCK_TOKENS, more=more) + preamble
 
 
 def first_tokens(estimated: int) -> int:

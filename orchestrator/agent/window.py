@@ -6,7 +6,6 @@ how long a request was, or how long one may be, that is believed from then on.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -72,10 +71,8 @@ def _likely_tokens(transcript: Transcript) -> int:
     With less margin than for money: where it is longer, the endpoint says so, and that
     costs nothing.
     """
-    added = math.ceil(transcript.added_tokens * max(transcript.dearness, MARGIN))
-    around = transcript.added_blocks * BLOCK_TOKENS
-    around += TURN_TOKENS if around else 0
-    return transcript.known_tokens + added + around
+    frame = TURN_TOKENS if transcript.added_blocks else 0
+    return transcript.at_most(max(transcript.dearness, MARGIN), BLOCK_TOKENS) + frame
 
 
 def output_ceiling(model: str, wanted: int) -> int:

@@ -6,6 +6,7 @@ work of a turn does not grow with the number of turns before it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from orchestrator.context.marks import End
@@ -52,6 +53,17 @@ class Transcript:
     def end(self) -> End:
         """Return where a request with everything up to now ends."""
         return End(len(self) - 1, len(self.messages[-1]["content"]), self.tokens)
+
+    def at_most(self, factor: float, block_tokens: int, *, more: int = 0) -> int:
+        """Return how long the next request may be, in tokens; what is known is known.
+
+        Args:
+            factor: of what is only estimated, 1 or more.
+            block_tokens: what each block adds that the service has not counted.
+            more: tokens that come besides, estimated.
+        """
+        added = math.ceil((self.added_tokens + more) * factor)
+        return self.known_tokens + added + self.added_blocks * block_tokens
 
     def append(self, role: str, content: Sequence[Block], *, tokens: int) -> None:
         """Append one message; what a role adds to its own last message joins that.
