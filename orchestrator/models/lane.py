@@ -350,6 +350,7 @@ class Lane:
             self._pace.spread(len(self._queue), min(told_s * SPREAD, MAX_SPREAD_S))
 
     def _slow_down(self, storm: Storm, fits: int, now: float, is_limit: bool) -> None:
+        is_learnt = is_limit
         kind = storm.error.kind
         if is_limit and kind == "overloaded":
             self._room.cut(CUT * storm.taken)
@@ -362,11 +363,13 @@ class Lane:
             )
             is_even = accepted >= EVEN * max(late, FEW)
             if is_limit or is_even or self._pace.is_learnt:
+                is_learnt = True
                 told_s = storm.error.retry_after_s or 0.0
                 self._pace.rejected(
                     now, accepted=accepted, told_s=told_s, is_sure=is_limit
                 )
-        self._cut_at = now
+        if is_learnt:
+            self._cut_at = now
 
     def _wake(self) -> None:
         """Let the one in front look again: it may leave sooner than it knew."""
