@@ -414,8 +414,8 @@ async def test_a_burst_of_late_findings_becomes_references(bench: RunBench) -> N
     gate = Gate(READ, submit(*many))
     lead = in_turn(
         sent(*titles, wait="none", deliverable={"max_tokens": 4000}),
-        gate.opened(call("wait_for", mode="all", timeout_s=0.3)),
-        call("wait_for", mode="all"),
+        call("wait_for", mode="all", timeout_s=0.01),
+        gate.opened(call("wait_for", mode="all")),
         finish("It takes 14 days [a1#1]."),
     )
     ended = await bench.play(
