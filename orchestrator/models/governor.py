@@ -90,7 +90,7 @@ class Governor:
             tried = await lane.enter(request, failing_since=patience.failing_since)
             queued_s += tried.waited_s
             try:
-                reply = await self._tries(lane, tried, request, on_retry)
+                reply = await self._try(lane, tried, request, on_retry)
             except ModelError as error:
                 wait_s = self._wait_s(lane, patience, error)
                 told_s, count = max(wait_s, lane.opens_in_s), patience.tries
@@ -100,7 +100,7 @@ class Governor:
             with request.while_waiting():
                 await self._clock.sleep(wait_s)
 
-    async def _tries(
+    async def _try(
         self, lane: Lane, tried: Try, request: ModelRequest, on_retry: OnRetry
     ) -> Reply:
         """Make one try, and let the lane know how it went."""

@@ -259,7 +259,7 @@ class Lane:
 
     def hears(self, tried: Try, headers: Mapping[str, str]) -> None:
         """Take in the headers with which the response to a try begins."""
-        self._hear(tried)
+        self._no_longer_pending(tried)
         told = allowances(headers, self._clock.now())
         if not told:
             return
@@ -275,7 +275,7 @@ class Lane:
             bucket.told(allowance, now, pending=pending)
         self._wake()
 
-    def _hear(self, tried: Try) -> None:
+    def _no_longer_pending(self, tried: Try) -> None:
         if tried.is_pending:
             tried.is_pending = False
             self._pending -= 1
@@ -318,7 +318,7 @@ class Lane:
 
     def leave(self, tried: Try) -> None:
         """Give up the place of a try, however it ended."""
-        self._hear(tried)
+        self._no_longer_pending(tried)
         self._room.taken -= 1
         if not self._room.is_full:
             self._wake()

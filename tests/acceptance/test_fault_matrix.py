@@ -24,9 +24,10 @@ import anyio
 import orjson
 import pytest
 from fake_endpoint import FakeEndpoint
-from fault_bench import CALLS, FILES, PLACES, FaultPolicy, left_by, serving
+from fault_bench import CALLS, FILES, PLACES, FaultPolicy, left_by
 from faults import CLOSED, DOWN, HARMLESS, REPLIES, WIRE, WRONG, Fault
 from run_bench import Ended, RunBench
+from serving import serving
 
 from orchestrator.models.retry import MOST_TRIES
 from orchestrator.runtime.result import RunResult
@@ -71,7 +72,7 @@ def usual(tmp_path_factory: pytest.TempPathFactory) -> set[bytes]:
 
     async def run() -> set[bytes]:
         bench = RunBench(tmp_path_factory.mktemp("usual"), FILES)
-        async with serving(bench, FaultPolicy()) as (endpoint, here):
+        async with serving(bench.runs, FaultPolicy()) as (endpoint, here):
             result = await here.run(bench.task(model=MODEL))
         assert (result.state, result.missing) == ("done", [])
         assert len(endpoint.requests) == CALLS
@@ -85,7 +86,7 @@ async def passes(
 ) -> tuple[FakeEndpoint, Ended]:
     """Run with a fault that comes once; check what holds for all of them."""
     policy = FaultPolicy(fault, PLACES[place])
-    async with serving(bench, policy) as (endpoint, here):
+    async with serving(bench.runs, policy) as (endpoint, here):
         task = bench.task(model=MODEL, limits=dict(fault.limits))
         result = await here.run(task)
 
@@ -130,7 +131,7 @@ async def goes_wrong(
     bench: RunBench, policy: FaultPolicy, **limits: float
 ) -> tuple[FakeEndpoint, RunResult]:
     """Run with a fault that stays."""
-    async with serving(bench, policy) as (endpoint, here):
+    async with serving(bench.runs, policy) as (endpoint, here):
         result = await here.run(bench.task(model=MODEL, limits=limits))
     assert endpoint.violations == []
     return endpoint, result
@@ -145,7 +146,7 @@ async def parks_and_goes_on(bench: RunBench, policy: FaultPolicy) -> None:
     assert "orchestrate resume" in result.reason
 
     policy.fault = None
-    async with serving(bench, policy) as (second, here):
+    async with serving(bench.runs, policy) as (second, here):
         result = await here.resume(result.folder)
 
     assert second.violations == []

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from explore_policy import ExplorePolicy, lay_parts
 from fake_endpoint import Answer, Block, message
-from fault_bench import left_by, serving
+from fault_bench import left_by
 from faults import REPLIES, WIRE
 from run_bench import Ended, RunBench
+from serving import serving
 
 PARTS = 8
 CALLS = 12
@@ -76,7 +77,7 @@ async def run(
 ) -> tuple[Ended, Mixed, list[str]]:
     bench = RunBench(folder)
     lay_parts(bench.root, PARTS)
-    async with serving(bench, policy) as (endpoint, here):
+    async with serving(bench.runs, policy) as (endpoint, here):
         result = await here.run(bench.task(model="claude-haiku-5-5", limits=limits))
     return left_by(result), policy, [*endpoint.violations, *policy.violations]
 

@@ -21,9 +21,10 @@ from fake_endpoint import (
     text,
     tool_use,
 )
-from fault_bench import FaultPolicy, left_by, place_of, right_reply, serving
+from fault_bench import FaultPolicy, left_by, place_of, right_reply
 from faults import Fault
 from run_bench import Ended, RunBench
+from serving import serving
 
 from orchestrator.api import Orchestrator
 from orchestrator.cli.main import main
@@ -171,7 +172,7 @@ async def test_no_key_that_an_endpoint_repeats_gets_anywhere(
 ) -> None:
     policy = FaultPolicy(Fault(says), place)
 
-    async with serving(bench, policy) as (_, here):
+    async with serving(bench.runs, policy) as (_, here):
         result = await here.run(bench.task(model="claude-haiku-5-5"))
 
     assert policy.met == 1
@@ -221,7 +222,7 @@ async def test_no_key_that_a_model_repeats_gets_anywhere_and_quotes_hold(
     def play(asked: Whole) -> Answer:
         return stream(*with_secrets(asked), piece=400)
 
-    async with serving(bench, play) as (endpoint, here):
+    async with serving(bench.runs, play) as (endpoint, here):
         result = await here.run(bench.task(model="claude-haiku-5-5"))
 
     ended = left_by(result)
@@ -242,7 +243,7 @@ async def test_words_that_are_not_handed_in_are_reported_without_the_keys(
     def play(_asked: Whole) -> Answer:
         return stream(text(f"It takes 14 days [refunds.md:1], says {BOTH}."))
 
-    async with serving(bench, play) as (_, here):
+    async with serving(bench.runs, play) as (_, here):
         result = await here.run(bench.task(model="claude-haiku-5-5"))
 
     assert "It takes 14 days" in result.report

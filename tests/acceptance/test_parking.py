@@ -19,8 +19,8 @@ from parking_bench import (
     SPEND_LIMIT,
     Stopping,
     explored,
-    serving,
 )
+from serving import serving
 
 from orchestrator.inspection.reading import load_run
 from orchestrator.runtime.result import RunResult

@@ -6,27 +6,16 @@ import math
 import random
 
 import pytest
+from limited_service import request_for
 
 from orchestrator.errors import ModelError, ModelErrorKind
-from orchestrator.models.base import ModelRequest, Retry
+from orchestrator.models.base import Retry
 from orchestrator.models.governor import Governor
 from orchestrator.models.retry import Patience
 from orchestrator.testing import FakeClock, ScriptedModel, Step, fail, say
 
 OUTAGE_S = 300.0
 NEVER = -math.inf
-
-
-def request_for(model: str = "m", *, outage_s: float = OUTAGE_S) -> ModelRequest:
-    return ModelRequest(
-        model=model,
-        system=[],
-        tools=[],
-        messages=[{"role": "user", "content": "go"}],
-        max_output_tokens=100,
-        body=b"",
-        outage_s=outage_s,
-    )
 
 
 class Tried:

@@ -8,16 +8,13 @@ conversations alone, so that a run can be gone on with.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from fake_endpoint import (
     Answer,
     Block,
-    FakeEndpoint,
-    Script,
     events_of,
     message,
     text,
@@ -25,17 +22,13 @@ from fake_endpoint import (
     tool_use,
 )
 from faults import Fault
-from run_bench import Ended, RunBench, brief, found, item
+from run_bench import Ended, brief, found, item
 
-from orchestrator.api import Orchestrator
-from orchestrator.clock import Clock
 from orchestrator.messages import text_of
-from orchestrator.models.anthropic import AnthropicModel
-from orchestrator.models.governor import Governor
 from orchestrator.runtime.result import RunResult
-from orchestrator.testing import FakeClock, ScriptedModel
+from orchestrator.testing import ScriptedModel
 
-__all__ = ["CALLS", "FILES", "PLACES", "FaultPolicy", "left_by", "serving"]
+__all__ = ["CALLS", "FILES", "PLACES", "FaultPolicy", "left_by"]
 
 LINE = "A refund takes 14 days from the day the goods arrive."
 OTHER = "Without a receipt a refund takes 30 days at the most."
@@ -138,24 +131,6 @@ class FaultPolicy:
             return self.meets == "all"
         who, done = place_of(asked)
         return who == self.place[0] and done >= self.place[1]
-
-
-@asynccontextmanager
-async def serving(
-    bench: RunBench, policy: Script, clock: Clock | None = None
-) -> AsyncIterator[tuple[FakeEndpoint, Orchestrator]]:
-    """An endpoint that plays `policy`, and what runs tasks over it."""
-    clock = clock or FakeClock()
-    async with FakeEndpoint(policy) as endpoint:
-        model = AnthropicModel(api_key="key", base_url=endpoint.url, clock=clock)
-        governor = Governor(model, clock)
-        try:
-            async with Orchestrator(
-                runs_dir=bench.runs, model=governor, clock=clock
-            ) as here:
-                yield endpoint, here
-        finally:
-            await governor.aclose()
 
 
 def left_by(result: RunResult) -> Ended:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,14 +9,9 @@ from typing import Any
 import anyio.lowlevel
 import orjson
 from explore_policy import ExplorePolicy, lay_parts, part_of
-from fake_endpoint import Answer, FakeEndpoint, refused
+from fake_endpoint import Answer, refused
 
-from orchestrator.api import Orchestrator
-from orchestrator.clock import Clock
-from orchestrator.models.anthropic import AnthropicModel
-from orchestrator.models.governor import Governor
 from orchestrator.spec.task import Task
-from orchestrator.testing import FakeClock
 
 __all__ = [
     "BILLING",
@@ -28,7 +21,6 @@ __all__ = [
     "SPEND_LIMIT",
     "Stopping",
     "explored",
-    "serving",
 ]
 
 PARTS, STEPS = 8, 4
@@ -95,22 +87,6 @@ class Stopping:
         self._handed_in += part > 0 and replies == STEPS - 1
         self.answered.append(orjson.dumps(asked))
         return self._policy(asked)
-
-
-@asynccontextmanager
-async def serving(
-    runs: Path, policy: Stopping, clock: Clock | None = None
-) -> AsyncIterator[tuple[FakeEndpoint, Orchestrator]]:
-    """An endpoint that plays `policy`, and what runs tasks over it."""
-    clock = clock or FakeClock()
-    async with FakeEndpoint(policy) as endpoint:
-        model = AnthropicModel(api_key="key", base_url=endpoint.url, clock=clock)
-        governor = Governor(model, clock)
-        try:
-            async with Orchestrator(runs_dir=runs, model=governor, clock=clock) as here:
-                yield endpoint, here
-        finally:
-            await governor.aclose()
 
 
 def explored(folder: Path, **limits: Any) -> Task:
