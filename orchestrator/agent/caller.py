@@ -22,7 +22,7 @@ from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
 from orchestrator.agent.window import output_within, window_full
 from orchestrator.context.view import View, make_view
-from orchestrator.errors import ModelError, NotSent
+from orchestrator.errors import LimitReached, ModelError, NotSent
 from orchestrator.events import (
     ModelAnswered,
     ModelFailed,
@@ -83,8 +83,8 @@ class Caller:
             pulse: told of progress, and of waits that are not this call's own.
 
         Raises:
-            LimitReached: the call does not fit the budget or the window; nothing was
-                sent, or the endpoint would not take it.
+            LimitReached: the call, or one more try of it, does not fit the budget or
+                the window.
             ModelError: no usable reply; it is in the log.
         """
         state.flush()
@@ -296,22 +296,27 @@ class Caller:
         reserved: Reservation,
         pulse: Pulse,
     ) -> Reply:
+        def write(event: ModelRetried | ModelFailed) -> None:
+            self.log.append(event, agent=self.spec.id)
+
         def on_retry(retry: Retry) -> None:
             pulse.excuse(retry.wait_s)
-            self.log.append(
-                ModelRetried(turn=state.turns, **asdict(retry)), agent=self.spec.id
-            )
-            if retry.begun:
-                self.budget.repeat(reserved)
+            try:
+                if retry.begun:
+                    self.budget.repeat(reserved)
+            except LimitReached:
+                last = ModelFailed(state.turns, retry.error, retry.message, begun=True)
+                write(last)
+                raise
+            write(ModelRetried(turn=state.turns, **asdict(retry)))
 
         try:
             return await self.route.model.complete(request, on_retry=on_retry)
         except ModelError as error:
-            self.log.append(
+            write(
                 ModelFailed(
                     state.turns, error.kind, error.message, error.detail, error.begun
-                ),
-                agent=self.spec.id,
+                )
             )
             raise
 

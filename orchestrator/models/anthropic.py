@@ -7,8 +7,8 @@ into objects is not used. Importing it takes over a second: import this module l
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import aclosing, contextmanager, suppress
 from datetime import datetime
 from typing import Any, Final
 
@@ -137,16 +137,28 @@ class AnthropicModel:
 
     async def _read(self, request: ModelRequest, reading: Reading) -> Reply:
         with reading.scope:
-            try:
-                await self._receive(request, reading)
-            except _FAILURES as error:
-                if isinstance(error, APIStatusError):
-                    request.on_headers(error.response.headers)
-                if not reading.is_complete:
-                    raise self._told(error, request.model) from error
+            await self._receive(request, reading)
         if reading.scope.cancelled_caught and not reading.is_complete:
             raise reading.timeout()
         return reading.reply()
+
+    @contextmanager
+    def _failing(self, request: ModelRequest, reading: Reading) -> Iterator[None]:
+        """Turn what goes wrong inside into a `ModelError`, once the reply is not whole.
+
+        Nothing but the SDK and what it stands on may run inside: of our own code the
+        same types are bugs.
+        """
+        try:
+            yield
+        except _FAILURES as error:
+            failure = error
+        else:
+            return
+        if isinstance(failure, APIStatusError):
+            request.on_headers(failure.response.headers)
+        if not reading.is_complete:
+            raise self._told(failure, request.model) from failure
 
     def _told(self, error: BaseException, model: str) -> ModelError:
         """Return what `error` means, with what to look at; bugs are raised."""
@@ -162,27 +174,36 @@ class AnthropicModel:
         return told
 
     async def _receive(self, request: ModelRequest, reading: Reading) -> None:
-        stream = await self._client.post(
-            self._path,
-            content=request.body,
-            # The key and the conversation go to nobody but whom the user named.
-            options={"headers": self._headers, "follow_redirects": False},
-            cast_to=object,
-            stream=True,
-            stream_cls=AsyncStream[object],
-        )
+        with self._failing(request, reading):
+            stream = await self._client.post(
+                self._path,
+                content=request.body,
+                # The key and the conversation go to nobody but whom the user named.
+                options={"headers": self._headers, "follow_redirects": False},
+                cast_to=object,
+                stream=True,
+                stream_cls=AsyncStream[object],
+            )
         response = stream.response
         request.on_headers(response.headers)
         try:
-            # The SDK's own iterator makes an object of every event; bytes are enough.
-            async with aclosing(response.aiter_bytes()) as chunks:
+            async with aclosing(self._chunks(response, request, reading)) as chunks:
                 async for chunk in chunks:
                     reading.feed(chunk)
             reading.end()
         finally:
             if not response.is_closed:
-                with anyio.CancelScope(shield=True):
+                with anyio.CancelScope(shield=True), suppress(*_FAILURES):
                     await response.aclose()
+
+    async def _chunks(
+        self, response: httpx2.Response, request: ModelRequest, reading: Reading
+    ) -> AsyncGenerator[bytes]:
+        # The SDK's own iterator makes an object of every event; bytes are enough.
+        with self._failing(request, reading):
+            async with aclosing(response.aiter_bytes()) as chunks:
+                async for chunk in chunks:
+                    yield chunk
 
     async def aclose(self) -> None:
         """Close all connections; a second call does nothing."""

@@ -164,7 +164,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """One failed try that will be repeated."""
+    """One failed try, to be repeated unless the one who is told of it raises."""
 
     attempt: int
     error: str

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from orchestrator.messages import encode
 from orchestrator.models.classify import Failure, bounded
 
 __all__ = ["failure"]
@@ -49,17 +49,25 @@ def _words(facts: Mapping[str, Any]) -> str:
         if isinstance(words, str) and words.strip():
             return words
         if isinstance(words, list) and words:
-            return encode(words[:3]).decode()
+            return _shown(words[:3])
     return ""
 
 
 def _of_other(said: object) -> str:
     """Return what can be shown of something that is no error object, or ""."""
     if not isinstance(said, str):
-        return encode(said).decode() if said else ""
+        return _shown(said) if said else ""
     text = said.strip()
     if not text.startswith("<"):
         return text
     page = text[:MAX_PAGE_CHARS]
     title = _TITLE.search(page)
     return f"a web page: {bounded(title[2] if title else _TAG.sub(' ', page))}"
+
+
+def _shown(said: object) -> str:
+    """Return a JSON value as a text, or "" where it is too odd for one."""
+    try:
+        return json.dumps(said, ensure_ascii=False, separators=(",", ":"))
+    except (ValueError, RecursionError):
+        return ""

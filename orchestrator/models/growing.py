@@ -10,7 +10,14 @@ from typing import Any, Final
 from orchestrator.messages import Block
 from orchestrator.models.sse import joined, loads, mended
 
-__all__ = ["Growing", "block_problem", "digest", "in_place"]
+__all__ = [
+    "MAX_DEPTH",
+    "Growing",
+    "block_problem",
+    "digest",
+    "in_place",
+    "is_deeper",
+]
 
 MAX_BROKEN_CHARS = 2000
 MAX_DEPTH = 100
@@ -93,7 +100,7 @@ class Growing:
                 value = None
         elif value is None:
             value = {}
-        is_deep = _is_deeper(value, MAX_DEPTH - 1)
+        is_deep = is_deeper(value, MAX_DEPTH - 1)
         if is_deep or not isinstance(value, dict):
             text = text or ("nested too deep" if is_deep else json.dumps(value))
             no_objects[str(self.block.get("id") or "")] = text[:MAX_BROKEN_CHARS]
@@ -126,14 +133,14 @@ def block_problem(block: Block) -> str:
         return "the reply holds a `tool_result`, which only requests may hold"
     if kind in ("text", "thinking") and not isinstance(block.get(kind), str):
         return f"the {kind} of a block is no text"
-    if _is_deeper(block, MAX_DEPTH):
+    if is_deeper(block, MAX_DEPTH):
         return f"a block is nested more than {MAX_DEPTH} deep"
     return ""
 
 
-def _is_deeper(value: object, levels: int) -> bool:
+def is_deeper(value: object, levels: int) -> bool:
     """Return whether `value` holds more than `levels` of lists and objects."""
     if not isinstance(value, dict | list):
         return False
     inner = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(_is_deeper(each, levels - 1) for each in inner)
+    return levels == 0 or any(is_deeper(each, levels - 1) for each in inner)

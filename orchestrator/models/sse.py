@@ -159,11 +159,18 @@ def _no_constant(name: str) -> None:
 
 
 def mended(value: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return the JSON value with what UTF-8 cannot carry replaced."""
+    """Return the JSON value with what UTF-8 cannot carry replaced.
+
+    Raises:
+        ValueError: it is nested too deep.
+    """
     try:
         orjson.dumps(value)
     except TypeError:
-        return orjson.loads(joined([json.dumps(value, ensure_ascii=False)]))
+        try:
+            return orjson.loads(joined([json.dumps(value, ensure_ascii=False)]))
+        except RecursionError as error:
+            raise ValueError("nested too deep") from error
     return value
 
 

@@ -13,10 +13,12 @@ from orchestrator.models.base import EXCEEDED, CacheMiss, Reply, Usage
 from orchestrator.models.classify import bounded, classify
 from orchestrator.models.failures import failure
 from orchestrator.models.growing import (
+    MAX_DEPTH,
     Growing,
     block_problem,
     digest,
     in_place,
+    is_deeper,
 )
 from orchestrator.models.sse import BOM, broken, loads, mended, shown
 
@@ -104,7 +106,7 @@ class Accumulator:
         elif kind == "message_stop":
             self._is_complete = True
         elif kind == "error" or event.get("error"):
-            raise error_of(event)
+            raise _error_of(event)
         else:
             return False
         return True
@@ -177,7 +179,7 @@ def whole_reply(body: bytes) -> Reply:
     if not isinstance(message, dict):
         raise broken(f"the answer is no message: {shown(text)}", "bad_json")
     if message.get("error"):
-        raise error_of(message)
+        raise _error_of(message)
     content = message.get("content")
     if not isinstance(content, list) or not all(isinstance(b, dict) for b in content):
         raise broken(f"the answer is no message: {shown(text)}", "bad_json")
@@ -189,7 +191,7 @@ def whole_reply(body: bytes) -> Reply:
     )
 
 
-def error_of(event: Mapping[str, Any]) -> ModelError:
+def _error_of(event: Mapping[str, Any]) -> ModelError:
     """Return the error that a body or an event inside an answer tells."""
     return classify(failure(200, event))
 
@@ -233,6 +235,7 @@ def _reply(
         # Its input may look whole and still lack what did not fit.
         cut = frozenset({str(content[-1]["id"])})
     details = message.get("stop_details")
+    is_fit = isinstance(details, dict) and not is_deeper(details, MAX_DEPTH)
     return Reply(
         content=content,
         stop_reason=stop_reason,
@@ -243,7 +246,7 @@ def _reply(
         broken_calls={
             call: text for call, text in no_objects.items() if call not in cut
         },
-        stop_details=details if isinstance(details, dict) else None,
+        stop_details=details if is_fit else None,
         cache_miss=_cache_miss(message.get("diagnostics")),
     )
 

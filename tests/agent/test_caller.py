@@ -189,6 +189,8 @@ async def test_tries_do_not_pass_the_limit_either(tmp_path: Path) -> None:
     assert 0 < len(bench.requests) < 8
     assert bench.budget.spent.tokens <= 12_000
     assert bench.budget.reserved == NOTHING
+    assert spent_in(bench.events()) == bench.budget.spent
+    assert len(bench.events("model.failed")) == 1
 
 
 async def test_the_output_is_lowered_where_the_whole_does_not_fit(

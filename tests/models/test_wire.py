@@ -481,3 +481,68 @@ async def test_cancelling_a_call_closes_its_connection() -> None:
 
     assert scope.cancelled_caught
     assert len(endpoint.heads) == 1
+
+
+# ---- refusals in odd words -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        pytest.param(
+            rb'{"detail":[{"msg":"bad input","input":"\ud83d"}]}',
+            "bad input",
+            id="half a character",
+        ),
+        pytest.param(
+            b'{"detail":[{"msg":"bad input","input":%d}]}' % 10**30,
+            "bad input",
+            id="a great number",
+        ),
+        pytest.param(
+            b'{"detail":[{"msg":"bad input","input":%s1%s}]}'
+            % (b"[" * 300, b"]" * 300),
+            "bad input",
+            id="deep",
+        ),
+        pytest.param(
+            b'{"detail":[{"msg":"bad input","input":%s1%s}]}'
+            % (b"[" * 985, b"]" * 985),
+            "",
+            id="as deep as can be",
+        ),
+        pytest.param(b"[" * 5000 + b"]" * 5000, "[[[", id="nothing but depth"),
+    ],
+)
+@pytest.mark.parametrize("status", [400, 422, 500])
+async def test_a_refusal_in_odd_words_is_a_refusal(
+    status: int, body: bytes, says: str
+) -> None:
+    error = await failure(whole(body, status=status, content_type="application/json"))
+
+    assert error.kind == ("transient" if status == 500 else "invalid")
+    assert says in error.message
+    orjson.dumps(error.message)
+
+
+@pytest.mark.parametrize("deep", [90, 150, 600, 1000, 1100, 100_000])
+async def test_details_nested_beyond_reason_are_left_out(deep: int) -> None:
+    body = orjson.dumps({**message(text("hi")), "stop_details": "here"})
+    details = b'{"a":' * deep + b"1" + b"}" * deep
+    wire = Wire([whole(body.replace(b'"here"', details))])
+
+    if deep >= 1000:
+        with pytest.raises(ModelError, match="is not JSON"):
+            await ask(wire)
+    else:
+        [reply] = await ask(wire)
+        assert reply.content == [text("hi")]
+        assert (reply.stop_details is None) == (deep > 100)
+
+
+async def test_a_bug_of_our_own_is_not_taken_for_a_bad_connection() -> None:
+    def on_progress() -> None:
+        raise ValueError("a bug")
+
+    with pytest.raises(ValueError, match="a bug"):
+        await ask(Wire([whole(DATA)]), on_progress=on_progress)
