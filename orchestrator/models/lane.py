@@ -99,7 +99,7 @@ class Lane:
         self._doze: anyio.CancelScope | None = None
         self._left: deque[Try] = deque()
         self._pending, self._pending_tokens = 0, 0
-        self._newest = 0
+        self._newest = self._newest_accepted = 0
         self._storm: Storm | None = None
         self._storm_before = self._storm_until = 0
         self._storms = 0
@@ -260,6 +260,7 @@ class Lane:
     def hears(self, tried: Try, headers: Mapping[str, str]) -> None:
         """Take in the headers with which the response to a try begins."""
         self._no_longer_pending(tried)
+        tried.was_heard = True
         told = allowances(headers, self._clock.now())
         if not told:
             return
@@ -283,6 +284,7 @@ class Lane:
 
     def answered(self, tried: Try) -> None:
         """Take note of a whole answer to a try."""
+        tried.was_heard = True
         self.answered_at = self._clock.monotonic()
         for counted in tried.against:
             self._untrue.add(counted)
@@ -307,11 +309,11 @@ class Lane:
                 self._storm.add(tried)
             return
         self._storm = Storm(error, self._room.taken, tried, tried.under_way)
-        is_going_on = not any(
+        is_over = self._newest_accepted > self._storm_before or any(
             each.number > self._storm_before and each.was_accepted
             for each in self._left
         )
-        self._storms = self._storms + 1 if is_going_on else 1
+        self._storms = 1 if is_over else self._storms + 1
         self._storm_before, self._storm_until = self._storm_until, self._newest
         if error.kind == "rate_limited" and told_s is None:
             self._close(backoff_s(self._storms, self._rng))
@@ -319,6 +321,8 @@ class Lane:
     def leave(self, tried: Try) -> None:
         """Give up the place of a try, however it ended."""
         self._no_longer_pending(tried)
+        if tried.was_accepted:
+            self._newest_accepted = max(self._newest_accepted, tried.number)
         self._room.taken -= 1
         if not self._room.is_full:
             self._wake()
@@ -330,7 +334,8 @@ class Lane:
     def _settle(self, storm: Storm, now: float) -> None:
         """Learn from a storm, once, when the next request would leave.
 
-        By then it is known which of its requests were accepted.
+        Where the gate was closed, it is known by then which of its requests were
+        accepted; else those at work count as accepted, and are weighed later.
         """
         self._storm = None
         is_limit = self._evidence.is_enough(self._left)
@@ -340,8 +345,7 @@ class Lane:
         if storm.is_for_room(fits, has_pace=has_pace):
             self._room.cut(fits, is_bound=True)
         elif any(
-            each.left_at >= self._cut_at and not each.was_rejected
-            for each in self._left
+            each.left_at >= self._cut_at and each.seems_accepted for each in self._left
         ):
             # While nothing is accepted, being rejected again teaches nothing.
             self._slow_down(storm, fits, now, is_limit)

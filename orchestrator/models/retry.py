@@ -24,7 +24,7 @@ _SAME: Final = "the answer broke off {count} times, each time at the same place:
 
 def backoff_s(failures: int, rng: random.Random) -> float:
     """Return the seconds to wait after so many failures in a row, 1 or more."""
-    wait_s = min(FIRST_WAIT_S * 2.0 ** (failures - 1), MAX_WAIT_S)
+    wait_s = min(FIRST_WAIT_S * 2.0 ** min(failures - 1, MOST_TRIES), MAX_WAIT_S)
     return wait_s * (MIN_JITTER + (1 - MIN_JITTER) * rng.random())
 
 

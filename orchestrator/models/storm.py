@@ -26,8 +26,10 @@ class Try:
         waited_s: how long it was held back.
         was_held: it would have left earlier, were it not for the pace.
         against: limits of headers by which it could not have left yet.
-        is_pending: nothing was heard of it yet.
+        is_pending: nothing was heard of it yet, and it may still be.
+        was_heard: the service answered to it, whatever it said.
         was_rejected: the service had too much to do, or was asked too often.
+        is_weighed: it is in the evidence.
     """
 
     number: int
@@ -38,12 +40,19 @@ class Try:
     was_held: bool
     against: tuple[str, ...] = ()
     is_pending: bool = True
+    was_heard: bool = False
     was_rejected: bool = False
+    is_weighed: bool = False
 
     @property
     def was_accepted(self) -> bool:
         """Whether it is known that the service took it."""
-        return not self.is_pending and not self.was_rejected
+        return self.was_heard and not self.was_rejected
+
+    @property
+    def seems_accepted(self) -> bool:
+        """Whether it was, or is at work: rejections come sooner than answers."""
+        return self.was_accepted or (self.is_pending and not self.was_rejected)
 
 
 @dataclass(slots=True)
@@ -95,18 +104,19 @@ class Evidence:
 
     def __init__(self) -> None:
         self._weight = 0.0
-        self._weighed = 0
 
     def is_enough(self, left: Iterable[Try]) -> bool:
-        """Weigh those of `left` that are new; return whether they show a limit.
+        """Weigh those of `left` that are known; return whether they show a limit.
+
+        Each is weighed once. Those that never reached the service say nothing of it.
 
         Args:
             left: in the order in which they left.
         """
         most = 0.0
         for each in left:
-            if each.number > self._weighed:
-                self._weighed = each.number
+            if not each.is_weighed and (each.was_accepted or each.was_rejected):
+                each.is_weighed = True
                 by = 1 if each.was_rejected else -1 / OUTWEIGHED_BY
                 self._weight = min(max(self._weight + by, 0), ENOUGH)
                 most = max(most, self._weight)
@@ -115,13 +125,13 @@ class Evidence:
 
 def most_that_fit(left: Iterable[Try]) -> int:
     """Return the most that were under way when one of `left` left and was accepted."""
-    return max((each.under_way for each in left if not each.was_rejected), default=0)
+    return max((each.under_way for each in left if each.seems_accepted), default=0)
 
 
 def accepted_before(rejected: Try, left: Iterable[Try], *, seconds: float) -> int:
     """Return how many of `left` left in the `seconds` before, and were accepted."""
     since = rejected.left_at - seconds
     return sum(
-        since < each.left_at <= rejected.left_at and not each.was_rejected
+        since < each.left_at <= rejected.left_at and each.seems_accepted
         for each in left
     )
