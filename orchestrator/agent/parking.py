@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NoReturn
 
 import anyio
@@ -42,6 +43,8 @@ class Parking:
         why: the error that parked it, or None.
         cause: `seq` of the event that told of that error, or 0.
         asked: the request that met it.
+        noticed_at: when the process took note of it, or None; told times count from
+            then on.
     """
 
     def __init__(
@@ -57,6 +60,7 @@ class Parking:
         self.why: ModelError | None = None
         self.cause = 0
         self.asked = NOBODY
+        self.noticed_at: datetime | None = None
         self._was_answered = was_answered
         self._hopeless = frozenset(hopeless)
         self._parked = anyio.Event()

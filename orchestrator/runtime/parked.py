@@ -65,7 +65,7 @@ class Parked:
 
         Args:
             error: that parked it.
-            now: time of day.
+            now: time of day when it was heard.
             handle: what commands call the run.
         """
         what, need = _WORDS.get(error.kind, _DOWN)
@@ -140,7 +140,8 @@ async def let_come_in(
     """
     parking, log = session.services.parking, session.log
     error = await parking.closed()
-    at = goes_on_at(error, session.services.clock.now())
+    parking.noticed_at = session.services.clock.now()
+    at = goes_on_at(error, parking.noticed_at)
     parked = RunParked(
         error=error.kind,
         message=error.message,

@@ -184,8 +184,11 @@ def _failed(session: Session, error: OrchestratorError) -> Outcome | None:
 
 def _parked(session: Session) -> Parked | None:
     """Return why the run is parked, or None."""
-    why, now = session.services.parking.why, session.services.clock.now()
-    return Parked.by(why, now, handle=session.folder.handle) if why else None
+    parking = session.services.parking
+    if parking.why is None:
+        return None
+    heard_at = parking.noticed_at or session.services.clock.now()
+    return Parked.by(parking.why, heard_at, handle=session.folder.handle)
 
 
 async def _keep_true(session: Session) -> None:

@@ -297,6 +297,33 @@ async def test_what_is_under_way_comes_in_and_is_not_asked_again(
     assert second.result.state == "done"
 
 
+async def test_the_time_to_go_on_is_the_same_everywhere(bench: RunBench) -> None:
+    clock, asked, parks = FakeClock(), anyio.Event(), Parks()
+
+    async def late(_request: ModelRequest) -> Step:
+        asked.set()
+        await parks.wait()
+        await clock.sleep(90)
+        return FOUND
+
+    async def soon(_request: ModelRequest) -> Step:
+        await asked.wait()
+        return fail("quota_exhausted", "Come back later.", retry_after_s=3600)
+
+    ended = await bench.play(
+        [delegate(brief("Late"), brief("Soon"))],
+        {"Late": in_turn(READ, late), "Soon": in_turn(READ, soon)},
+        on_event=parks,
+        clock=clock,
+    )
+
+    assert parked(ended)
+    [told] = ended.events("run.parked")
+    assert ended.result.resume_at is not None
+    assert told.data["resume_at"] == ended.result.resume_at.isoformat()
+    assert ended.events("run.ended")[0].at > told.at
+
+
 async def test_an_answer_that_never_comes_is_not_waited_for_without_end(
     bench: RunBench,
 ) -> None:
