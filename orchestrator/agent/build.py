@@ -131,8 +131,7 @@ def build_agent(
         services.log.append(edit, agent=spec.id)
         if isinstance(edit, ResultReplaced):
             state.cache.changed = RESULT_REPLACED
-    if state.cache.is_without:
-        services.cache_use.without.add(spec.model)
+    services.cache_use.without |= state.cache.without
     state.edits.clear()
     caller = Caller(
         spec=spec,

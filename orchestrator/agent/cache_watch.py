@@ -100,14 +100,14 @@ class CacheWatch:
         began: when the newest request left that was answered; None: nobody knows.
         changed: what has changed of what that request held, or "".
         is_resumed: another process made it.
-        is_without: it was told that the model has no cache.
+        without: models that it was told of that they have no cache.
     """
 
     expected: int = 0
     began: datetime | None = None
     changed: str = ""
     is_resumed: bool = False
-    is_without: bool = False
+    without: set[str] = field(default_factory=set)
     _head: bytes = b""
     _rewritten: int = 0
     _due: int | None = None

@@ -185,7 +185,8 @@ class Replay:
         self.state.flush()
 
     def _cache_missed(self, event: Event) -> None:
-        self.state.cache.is_without |= event.data["cause"] == NOT_CACHED
+        if event.data["cause"] == NOT_CACHED:
+            self.state.cache.without.add(self.state.form.model)
 
     def _tool_started(self, event: Event) -> None:
         if event.data["call"] not in self.state.transcript.call_ids:

@@ -43,8 +43,10 @@ class ModelPool:
         self._clock, self._most_at_once = clock, most_at_once
         self._open: dict[bool, Model] = {}
         self._listeners: list[OnClosed] = []
+        self._forget: list[Callable[[], None]] = []
+        """Ends what a model of the caller's, which lives on, tells this pool."""
         if isinstance(own, Governor):
-            own.on_closed(self._closed)
+            self._forget.append(own.on_closed(self._closed))
 
     def open(self, name: str) -> Model:
         """Return the model behind `name`, a bare id or `offline`; open it if needed."""
@@ -80,6 +82,8 @@ class ModelPool:
 
     async def aclose(self) -> None:
         """Close all models that were opened here; the caller's own is left open."""
+        while self._forget:
+            self._forget.pop()()
         while self._open:
             _, model = self._open.popitem()
             await model.aclose()

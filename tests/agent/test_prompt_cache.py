@@ -242,6 +242,23 @@ async def test_a_resumed_run_does_not_tell_it_again(tmp_path: Path) -> None:
     assert len(played.alarms()) == 1
 
 
+async def test_a_resumed_run_knows_of_which_model_it_was_told(tmp_path: Path) -> None:
+    clock, none = FakeClock(), CacheModel(shortest=10**9)
+    bench = AgentBench(tmp_path, (Echo(),), fallback="another-one", clock=clock)
+    script: list[Step] = [*(echo(4) for _ in range(5)), reply(stop_reason="refusal"), DONE]
+    model = CachingModel(ScriptedModel(script), clock, none)
+    await bench.run_with(model, system=SYSTEM)
+    [told] = bench.events("cache.missed")
+    [replaced] = bench.events("model.replaced")
+    assert told.seq < replaced.seq
+
+    rebuilt = bench.left()
+    agent = bench.agent(model, rebuilt.spec, rebuilt=rebuilt)
+
+    assert agent.state.form.model == bench.fallback
+    assert agent.caller.caching.use.without == {rebuilt.spec.model}
+
+
 class Forgetful(CacheModel):
     """Loses everything before the request with so many messages."""
 

@@ -456,7 +456,7 @@ async def test_all_runs_of_a_process_share_one_governor(
 
 async def test_the_pool_tells_every_run_of_a_key_that_is_refused() -> None:
     clock = FakeClock()
-    model = Governor(ScriptedModel([fail("auth"), fail("auth"), say("x")]), clock)
+    model = Governor(ScriptedModel([fail("auth")] * 3), clock)
     pool = ModelPool(model, clock)
     one: list[ModelError] = []
     other: list[ModelError] = []
@@ -470,6 +470,10 @@ async def test_the_pool_tells_every_run_of_a_key_that_is_refused() -> None:
         await pool.open("m").complete(request_for(), on_retry=lambda _: None)
 
     assert (len(one), len(other)) == (1, 2)
+    await pool.aclose()
+    with pytest.raises(ModelError):
+        await model.complete(request_for(), on_retry=lambda _: None)
+    assert len(other) == 2
 
 
 # ---- over the wire ------------------------------------------------------------------
