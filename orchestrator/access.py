@@ -37,7 +37,7 @@ def credential_source(env: Mapping[str, str]) -> str:
     """Return where the SDK would find credentials, or "" for nowhere.
 
     The same order as the SDK's: key, token, named profile, workload identity,
-    active profile on disk. Never returns or reads the value itself.
+    active profile on disk. Never returns the value itself.
     """
     for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_PROFILE"):
         if env.get(name, "").strip():

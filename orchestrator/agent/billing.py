@@ -19,7 +19,8 @@ class Bill:
     """The price of one answer.
 
     Attributes:
-        usd: dollars, by what the service told; None where the price is unknown.
+        usd: dollars, by what the service told, or as estimated where it did not; None
+            where the price is unknown.
         parts: the same by class of token.
         counted: what limits count.
         doubt: fields of the event where that is not what the service told.

@@ -19,7 +19,8 @@ class Form:
 
     Attributes:
         model: bare id of who is asked.
-        fields: further fields of every request: `thinking`, `output_config`.
+        fields: further fields of every request: `thinking`, `output_config`,
+            `diagnostics`.
         without: features that are left out, sorted; the endpoint lacks them.
     """
 

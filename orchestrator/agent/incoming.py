@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from orchestrator.spec.profiles import DELEGATION
+
 __all__ = ["BEYOND", "PARTS", "ResultSizes"]
 
 BEYOND = (
@@ -20,13 +22,10 @@ _PAGES = frozenset({"read_file", "read_ref"})
 # apart, and bounded by what is admitted.
 _SMALL = frozenset(
     {
-        "cancel",
-        "delegate",
         "finish",
-        "follow_up",
         "submit_findings",
         "update_notes",
-        "wait_for",
+        *DELEGATION,
     }
 )
 

@@ -236,6 +236,7 @@ class AgentState:
         most = max_output_tokens(replaced.instead)
         self.max_output_tokens = min(self.max_output_tokens, most)
         self.transcript.drop_thinking()
+        self.transcript.doubt()
         self.turns = replaced.turn - 1
         self.ending, self.window = None, None
         if self.limited is not None:

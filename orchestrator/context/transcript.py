@@ -107,6 +107,11 @@ class Transcript:
         """Take over what the service counted for everything up to now."""
         self.known_tokens, self.added_tokens, self.added_blocks = tokens, 0, 0
 
+    def doubt(self) -> None:
+        """Take what was counted for an estimate: another model counts otherwise."""
+        self.added_tokens += self.known_tokens
+        self.known_tokens = 0
+
     def drop_thinking(self) -> int:
         """Take the thinking out of all messages up to now; return how many blocks.
 

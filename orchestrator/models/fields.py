@@ -1,7 +1,8 @@
 """Which optional fields a request carries for a model.
 
 A field that a model does not know is refused by the service, so that only models known
-to take it get it; any other name (a local server's, say) gets none.
+to take it get it; any other name (a local server's, say) gets none but the effort that
+is set for it.
 """
 
 from __future__ import annotations

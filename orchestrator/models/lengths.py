@@ -23,12 +23,6 @@ class Lengths:
     window: int = 0
     output: int = 0
 
-    @property
-    def room(self) -> int:
-        """Return what is left for the output; 0: nothing, or that is not told."""
-        left = max(self.window - self.input, 0) if self.window and self.input else 0
-        return min(left or self.output, self.output or left)
-
 
 _FIGURE: Final = r"\d[\d,_]*"
 _MARK: Final = re.compile("@([iwo])")

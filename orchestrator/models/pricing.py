@@ -17,7 +17,7 @@ from orchestrator.settings import OFFLINE
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, Provider
 
-__all__ = ["WRITE_1H", "WRITE_5M", "Price", "Rates", "price_of"]
+__all__ = ["WRITE_1H", "WRITE_5M", "Price", "Rates", "kept_ids", "price_of"]
 
 PROVIDER = "anthropic"
 WRITE_5M, WRITE_1H = 1.25, 2.0
@@ -54,7 +54,7 @@ class Price:
 
     Attributes:
         model: id in the table.
-        bands: cheapest prompt first; the first starts at 0 tokens.
+        bands: shortest prompts first; the first starts at 0 tokens.
         source: where the rates are from.
         date: newest date that the table names, as YYYY-MM-DD, or "".
     """
@@ -127,6 +127,14 @@ def price_of(model: str) -> Price | None:
         return None
     source = LIKE_SOURCE.format(like=like, source=kept.source)
     return replace(kept, model=model, source=source)
+
+
+def kept_ids() -> list[str]:
+    """Return the ids in the kept table, of the service whose models can be asked."""
+    from genai_prices import data_snapshot  # noqa: PLC0415 - takes 0.2 s
+
+    providers = data_snapshot.get_snapshot().providers
+    return [m.id for each in providers if each.id == PROVIDER for m in each.models]
 
 
 @lru_cache(maxsize=256)

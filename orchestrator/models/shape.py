@@ -9,10 +9,10 @@ from typing import Any, Final
 import orjson
 
 from orchestrator.messages import Block, Message
+from orchestrator.models.caching import MOST_MARKS
 
 __all__ = ["shape_problem"]
 
-MAX_CACHE_MARKS = 4
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _CALL_ID: Final = re.compile(r"[a-zA-Z0-9_-]+")
 _RESULT_PARTS: Final = frozenset(
@@ -54,9 +54,9 @@ def _problems(body: Mapping[str, Any]) -> Iterator[str]:
         yield from _content(message, f"messages.{place}")
     yield from _pairs(messages)
     marks = sum(1 for _ in _marked(body))
-    if marks > MAX_CACHE_MARKS:
+    if marks > MOST_MARKS:
         yield (
-            f"A maximum of {MAX_CACHE_MARKS} blocks with cache_control may be provided."
+            f"A maximum of {MOST_MARKS} blocks with cache_control may be provided."
             f" Found {marks}."
         )
 

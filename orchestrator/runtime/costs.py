@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from importlib import import_module
 from typing import Any
 
 from orchestrator.errors import SpecError
 from orchestrator.events import Event, RunResumed, RunStarted
 from orchestrator.events.phrases import names_phrase
 from orchestrator.models.price_file import PriceBook
-from orchestrator.models.pricing import Price
+from orchestrator.models.pricing import Price, kept_ids
 from orchestrator.settings import OFFLINE, ModelsChosen
 from orchestrator.spec.profiles import Selection
 from orchestrator.spec.task import Task
@@ -80,16 +79,9 @@ def usd_limit(
 def _guess(model: str, used: Sequence[str], price_of: PriceOf) -> str:
     """Return a question after the id that was meant, or "" where none is close."""
     others = [each for each in used if each != model]
-    known = {*others, *_kept_ids(), *(_own(price_of) or {})}
+    known = {*others, *kept_ids(), *(_own(price_of) or {})}
     close = get_close_matches(model, sorted(known), n=1, cutoff=CLOSE)
     return f" (did you mean `{close[0]}`?)" if close else ""
-
-
-def _kept_ids() -> list[str]:
-    """Return the ids in the kept table, of the service whose models can be asked."""
-    kept = import_module("genai_prices.data_snapshot")  # takes 0.2 s
-    providers = kept.get_snapshot().providers
-    return [m.id for each in providers if each.id == "anthropic" for m in each.models]
 
 
 def fallback_notices(models: ModelsChosen, profiles: Selection) -> Iterator[str]:

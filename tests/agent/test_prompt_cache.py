@@ -245,7 +245,11 @@ async def test_a_resumed_run_does_not_tell_it_again(tmp_path: Path) -> None:
 async def test_a_resumed_run_knows_of_which_model_it_was_told(tmp_path: Path) -> None:
     clock, none = FakeClock(), CacheModel(shortest=10**9)
     bench = AgentBench(tmp_path, (Echo(),), fallback="another-one", clock=clock)
-    script: list[Step] = [*(echo(4) for _ in range(5)), reply(stop_reason="refusal"), DONE]
+    script: list[Step] = [
+        *(echo(4) for _ in range(5)),
+        reply(stop_reason="refusal"),
+        DONE,
+    ]
     model = CachingModel(ScriptedModel(script), clock, none)
     await bench.run_with(model, system=SYSTEM)
     [told] = bench.events("cache.missed")

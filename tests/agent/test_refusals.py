@@ -62,6 +62,20 @@ async def test_another_model_goes_on_and_stays(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+async def test_what_one_model_counted_is_an_estimate_for_another(
+    tmp_path: Path,
+) -> None:
+    bench = make(tmp_path)
+    long = use("t1", text="a long text " * 2000)
+
+    await bench.run([long, refuses(), DONE])
+
+    refused, again = bench.events("model.requested")[1:]
+    assert refused.data["estimated_tokens"] == again.data["estimated_tokens"]
+    more = again.data["reserved_tokens"] - refused.data["reserved_tokens"]
+    assert more > 0.2 * refused.data["estimated_tokens"]
+
+
 async def test_nothing_of_a_refusal_stays(tmp_path: Path) -> None:
     bench = make(tmp_path)
     half = refuses("bio", "Here is the first half of ", use("t1", text="never"))

@@ -22,7 +22,7 @@ from orchestrator.models.anthropic import AnthropicModel
 from orchestrator.models.base import ModelRequest, OnRetry, Reply, Retry, Usage
 from orchestrator.models.governor import Governor
 from orchestrator.runtime.host import ModelPool
-from orchestrator.testing import FakeClock, ScriptedModel, fail, say
+from orchestrator.testing import FakeClock, ScriptedModel, fail
 
 DONE = Reply([{"type": "text", "text": "ok"}], "end_turn", Usage(10, 0, 0, 0, 5))
 

@@ -93,19 +93,3 @@ from orchestrator.models.lengths import Lengths, told_lengths
 )
 def test_the_figures_of_a_refusal_are_found(message: str, told: Lengths) -> None:
     assert told_lengths(message) == told
-
-
-@pytest.mark.parametrize(
-    ("told", "room"),
-    [
-        (Lengths(6145, 8192), 2047),
-        (Lengths(9000, 8192), 0),
-        (Lengths(output=64_000), 64_000),
-        (Lengths(window=8192), 0),
-        (Lengths(), 0),
-    ],
-)
-def test_the_room_for_the_output_is_what_the_prompt_leaves(
-    told: Lengths, room: int
-) -> None:
-    assert told.room == room
