@@ -252,13 +252,14 @@ class Caller:
             return []
         parts = [self.sizes.part(each) for each in PARTS]
         sizes = [[part.of(call["name"]) for call in asked] for part in parts]
-        place, count = await self.reserving.admit(state, self.route, sizes)
-        state.result_sizes, state.incoming = parts[place], sum(sizes[place][:count])
-        return [call["id"] for call in asked[count:]]
+        fits = await self.reserving.admit(state, self.route, sizes)
+        state.result_sizes = parts[fits.place]
+        state.incoming = sum(sizes[fits.place][: fits.count])
+        return [call["id"] for call in asked[fits.count :]]
 
     def payable(self, state: AgentState, most: int) -> int:
         """Return how many tokens of findings the last call can be paid with, now."""
-        return self.reserving.payable(state, self.route, most)
+        return self.reserving.payable(state, self.route, most=most)
 
     def next_call(self, state: AgentState) -> Amount:
         """Return the most that the next call takes, with the least output of use."""

@@ -80,7 +80,7 @@ class Mender:
             error: how that ended.
             output: the most output that it asked for, in tokens.
         """
-        learn_from_refusal(state, error.kind, error.message)
+        learn_from_refusal(state, error.kind, message=error.message)
         if error.kind == "thinking_bound":
             return self._without_thinking(state, error)
         if error.kind not in ("invalid", "too_long"):

@@ -137,7 +137,9 @@ class Replay:
         state.cache.sent(state.transcript.rewritten)
 
     def _failed(self, event: Event) -> None:
-        learn_from_refusal(self.state, event.data["error"], event.data["message"])
+        learn_from_refusal(
+            self.state, event.data["error"], message=event.data["message"]
+        )
 
     def _adapted(self, event: Event) -> None:
         state = self.state

@@ -18,6 +18,7 @@ from orchestrator.models.pricing import Price
 __all__ = [
     "LEAST_OUTPUT_TOKENS",
     "WORDS_TOKENS",
+    "Admitted",
     "Reserving",
     "amount_of",
     "bound",
@@ -47,6 +48,19 @@ PREAMBLE_TOKENS = 512
 """What it adds to a request with tools: 346 and 12 for each, as far as is told."""
 WORDS_TOKENS = 400
 """What the program may say besides before the last call, and with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """What of the calls of a step can be paid for.
+
+    Attributes:
+        place: which of the sizes that were asked for.
+        count: how many of the calls, from the first on.
+    """
+
+    place: int
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +138,7 @@ class Reserving:
         expected = int(expected_tokens * part)
         self.budget.hold(self.owner, self._kept(state, route, expected))
 
-    def payable(self, state: AgentState, route: Route, most: int) -> int:
+    def payable(self, state: AgentState, route: Route, *, most: int) -> int:
         """Return how many tokens of findings the last call can be paid with, now.
 
         Args:
@@ -141,7 +155,7 @@ class Reserving:
 
     async def admit(
         self, state: AgentState, route: Route, sizes: Sequence[Sequence[int]]
-    ) -> tuple[int, int]:
+    ) -> Admitted:
         """Keep enough for a last call with what the calls of a step may bring.
 
         Where none of them fits now, but may once the model calls of others are
@@ -154,8 +168,7 @@ class Reserving:
                 then smaller and smaller.
 
         Returns:
-            Which of `sizes` fits, and how many of its calls, from the first on: all,
-            unless even the smallest do not fit.
+            What fits: all calls, unless even the smallest sizes do not fit.
 
         Raises:
             LimitReached: there is no room for any of them.
@@ -171,7 +184,7 @@ class Reserving:
                 except LimitReached as error:
                     reached = error
                 else:
-                    return place, count
+                    return Admitted(place, count)
             if not self.budget.may_fit_later(self.owner, keep):
                 raise reached
             await self.budget.changed()

@@ -94,7 +94,7 @@ def window_full(state: AgentState, window: int | None) -> LimitReached:
     return LimitReached(WINDOW, used, smallest(window, state.window) or used)
 
 
-def learn_from_refusal(state: AgentState, kind: str, message: str) -> None:
+def learn_from_refusal(state: AgentState, kind: str, *, message: str) -> None:
     """Take over what the refusal of a request says of sizes.
 
     Args:

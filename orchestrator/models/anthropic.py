@@ -303,4 +303,4 @@ def _of_status(error: APIStatusError, now: datetime) -> ModelError:
         target = bounded(error.response.headers["location"])
         return ModelError("invalid", _REDIRECTED.format(target), detail="redirect")
     wait_s = retry_after(error.response.headers, now)
-    return classify(failure(error.status_code, error.body, wait_s))
+    return classify(failure(error.status_code, error.body, retry_after_s=wait_s))

@@ -19,7 +19,9 @@ _TAG: Final = re.compile(r"<[^>]*>")
 _WORDS: Final = ("message", "detail", "msg", "error_description", "title", "error")
 
 
-def failure(status: int, said: object, retry_after_s: float | None = None) -> Failure:
+def failure(
+    status: int, said: object, *, retry_after_s: float | None = None
+) -> Failure:
     """Return what a body or an event tells, in the API's own form or another.
 
     Args:
