@@ -33,7 +33,7 @@ from orchestrator.models.base import ModelRequest, OnRetry, Reply
 from orchestrator.models.classify import bounded, classify, retry_after
 from orchestrator.models.connecting import at_endpoint, transport_error
 from orchestrator.models.failures import failure
-from orchestrator.models.reading import Reading
+from orchestrator.models.reading import BEGINS_S, Reading
 
 __all__ = ["AnthropicModel"]
 
@@ -99,6 +99,7 @@ class AnthropicModel:
         """
         self._clock = clock or SystemClock()
         self._path = "/v1/messages"
+        self._begins_s = BEGINS_S
         is_given = client is not None or api_key is not None
         self._key_from = "" if is_given else credential_source(os.environ)
         if client is None:
@@ -128,12 +129,14 @@ class AnthropicModel:
         Raises:
             ModelError: no usable reply; whatever came of it is dropped.
         """
-        reading = Reading(request)
+        reading = Reading(request, begins_s=self._begins_s)
         try:
-            return await self._read(request, reading)
+            reply = await self._read(request, reading)
         except ModelError as error:
             reading.note(error)
             raise
+        self._begins_s = min(self._begins_s, reading.least_s())
+        return reply
 
     async def _read(self, request: ModelRequest, reading: Reading) -> Reply:
         with reading.scope:

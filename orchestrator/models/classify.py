@@ -161,26 +161,36 @@ def bounded(text: str) -> str:
     return _QUERY.sub(r"\1", _USERINFO.sub("", head))
 
 
+# Headers of one name are joined by a comma; one also stands behind a date's weekday.
+_BETWEEN_VALUES: Final = re.compile(r"(?<!day)(?<!Mon|Tue|Wed|Thu|Fri|Sat|Sun),")
+
+
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
     """Return the seconds that the service asks to wait, 0 or more, or None.
 
-    `retry-after-ms` wins over `retry-after`, which holds seconds (also with a
-    fraction) or an HTTP date. A time that has passed is 0; what is neither is None.
+    `retry-after` holds seconds (also with a fraction) or an HTTP date, `retry-after-ms`
+    milliseconds. Where several times are told, the latest holds. One that has passed is
+    0; what is none is left out.
 
     Args:
         headers: of the response; names in lower case, or a mapping that ignores case.
         now: time of day, in UTC.
     """
-    for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        told = headers.get(name)
-        if told is None:
-            continue
-        seconds = _number(told)
-        if seconds is not None:
-            return max(seconds * unit_s, 0.0)
-        if name == "retry-after":
-            return _until(told, now)
-    return None
+    told = [_seconds(each, now) for each in _each(headers.get("retry-after", ""))]
+    for each in _each(headers.get("retry-after-ms", "")):
+        milliseconds = _number(each)
+        told.append(None if milliseconds is None else max(milliseconds / 1000, 0.0))
+    return max((each for each in told if each is not None), default=None)
+
+
+def _each(header: str) -> list[str]:
+    """Return the values of a header that may have come several times."""
+    return [each.strip() for each in _BETWEEN_VALUES.split(header) if each.strip()]
+
+
+def _seconds(told: str, now: datetime) -> float | None:
+    seconds = _number(told)
+    return _until(told, now) if seconds is None else max(seconds, 0.0)
 
 
 def _number(text: str) -> float | None:

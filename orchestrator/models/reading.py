@@ -20,7 +20,7 @@ from orchestrator.models.growing import digest
 from orchestrator.models.sse import EventSplitter, broken
 from orchestrator.models.stream import Accumulator, whole_reply
 
-__all__ = ["Reading"]
+__all__ = ["BEGINS_S", "Reading"]
 
 CLOSE_S = 2.0
 """How long an endpoint may keep the connection after the end of a reply."""
@@ -33,9 +33,25 @@ A token that comes in an event of its own takes 150 bytes or so."""
 
 BEGINS_S = 1.0
 """An endpoint that breaks off before it has said anything may have been at work on the
-answer if it took so long; sooner, it has turned the connection away."""
-_WORDLESS: Final = frozenset({"connection", "timeout", "timeout_error", "http_504"})
-"""Details of errors that say nothing of what became of the request."""
+answer if it took so long; sooner, it has turned the connection away. Where answers of
+this endpoint have begun sooner, it is half of the least that one took."""
+_WORDLESS: Final = frozenset(
+    {
+        "bad_json",
+        "connection",
+        "empty_answer",
+        "http_502",
+        "http_504",
+        "http_520",
+        "http_524",
+        "not_json",
+        "stream_cut",
+        "timeout",
+        "timeout_error",
+    }
+)
+"""Details of errors that say nothing of what became of the request: what stands before
+the service lost its answer, or what came is none."""
 
 # What a message holds and an error does not, where an answer is no stream.
 _OF_MESSAGE: Final = b'"content"'
@@ -49,14 +65,20 @@ class Reading:
     """
 
     def __init__(
-        self, request: ModelRequest, *, now: Callable[[], float] = time.perf_counter
+        self,
+        request: ModelRequest,
+        *,
+        begins_s: float = BEGINS_S,
+        now: Callable[[], float] = time.perf_counter,
     ) -> None:
         """Begin: the time of the call runs from now on.
 
         Args:
             request: what is tried.
+            begins_s: how long the endpoint takes at the least to begin an answer.
             now: tells seconds from any start.
         """
+        self._begins_s = begins_s
         self._request, self._now = request, now
         self._began = now()
         self._until = anyio.current_time() + request.call_s
@@ -123,7 +145,7 @@ class Reading:
         """Add to the error of this try what had come before it."""
         head = self._splitter.head
         is_message = _OF_MESSAGE in head
-        took_long = self._now() - self._began >= BEGINS_S
+        took_long = self._now() - self._began >= self._begins_s
         error.begun = (
             self._accumulator.has_anything
             or is_message
@@ -134,6 +156,13 @@ class Reading:
         if error.kind == "transient":
             _, _, said = head.partition(_OF_MESSAGE)  # its id comes before
             error.half = digest([said]) if is_message else self._accumulator.half
+
+    def least_s(self) -> float:
+        """Return how long an answer takes to begin at the least, after this one."""
+        took_s = self._first_token_s
+        if took_s is None:
+            took_s = self._now() - self._began
+        return min(self._begins_s, took_s / 2)
 
     def reply(self) -> Reply:
         """Return the whole reply.

@@ -13,7 +13,7 @@ from typing import Any
 
 import anyio
 import pytest
-from fake_endpoint import FakeEndpoint
+from fake_endpoint import Answer, FakeEndpoint, body, raw
 from ledger_policy import LedgerPolicy, lay_endless
 from run_bench import Ended, RunBench
 
@@ -201,6 +201,30 @@ async def test_what_broke_off_is_billed_and_does_not_pass_the_limit(
     assert ended.events("model.retried")
     assert ended.result.report
     assert len(ended.events("subagent.ended")) == PARTS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "instead",
+    [
+        pytest.param(body(b""), id="empty 200"),
+        pytest.param(body(b"<html>", "text/html"), id="web page at 200"),
+        pytest.param(body(b"<html>", "text/html", status=502), id="502"),
+        pytest.param(body(b"<html>", "text/html", status=524), id="524"),
+        pytest.param(raw(ending="gone"), id="reset"),
+    ],
+)
+async def test_an_answer_that_is_lost_on_its_way_is_billed_all_the_same(
+    tmp_path: Path, instead: Answer
+) -> None:
+    policy = LedgerPolicy(PARTS, breaks=lambda n: n > 9 and n % 4 == 0, instead=instead)
+
+    ended = await spend(tmp_path, policy)
+
+    assert policy.usd <= USD
+    lost = [*ended.events("model.retried"), *ended.events("model.failed")]
+    assert any(each.data["begun"] for each in lost)
+    assert ended.result.report
 
 
 @pytest.mark.slow

@@ -137,7 +137,23 @@ def test_the_detail_is_the_narrowest_name_there_is() -> None:
         pytest.param({"retry-after": ""}, None, id="empty"),
         pytest.param({"retry-after": "nan"}, None, id="not a number"),
         pytest.param({"retry-after": "inf"}, None, id="for ever"),
-        pytest.param({"retry-after-ms": "1500", "retry-after": "9"}, 1.5, id="ms win"),
+        pytest.param({"retry-after-ms": "1500"}, 1.5, id="ms"),
+        pytest.param({"retry-after-ms": "1500", "retry-after": "9"}, 9.0, id="both"),
+        pytest.param(
+            {"retry-after-ms": "9500", "retry-after": "9"}, 9.5, id="ms later"
+        ),
+        pytest.param(
+            {"retry-after-ms": "-1", "retry-after": "3"}, 3.0, id="ms below 0"
+        ),
+        pytest.param({"retry-after-ms": "0", "retry-after": "3"}, 3.0, id="ms 0"),
+        pytest.param({"retry-after": "3, 3"}, 3.0, id="twice"),
+        pytest.param({"retry-after": "2, 400000"}, 400000.0, id="two"),
+        pytest.param(
+            {"retry-after": "Sun, 29 Nov 2026 12:00:07 GMT, 3"}, 7.0, id="date and more"
+        ),
+        pytest.param(
+            {"retry-after": "Sunday, 29-Nov-26 12:00:07 GMT"}, 7.0, id="an old date"
+        ),
         pytest.param({"retry-after-ms": "x", "retry-after": "9"}, 9.0, id="bad ms"),
         pytest.param({"retry-after": "4294967"}, 4294967.0, id="very long"),
         pytest.param(

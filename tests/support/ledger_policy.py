@@ -72,6 +72,7 @@ class LedgerPolicy:
         parts: briefs of the one `delegate` call.
         tells: usage as billed → as told; None tells none.
         breaks: which arrivals break off in mid answer, counted from 1.
+        instead: what comes of those; None: the beginning of the answer.
         report: what the lead hands in.
         bills: in order of arrival.
         wrapped: requests in which somebody was told to wrap up.
@@ -80,6 +81,7 @@ class LedgerPolicy:
     parts: int = 8
     tells: Callable[[dict[str, int]], dict[str, int] | None] = lambda usage: usage
     breaks: Callable[[int], bool] = lambda _arrival: False
+    instead: Answer | None = None
     bills: list[Bill] = field(default_factory=list)
     wrapped: int = 0
     _known: dict[bytes, tuple[int, int]] = field(default_factory=dict)
@@ -104,7 +106,7 @@ class LedgerPolicy:
         said = min(said, asked["max_tokens"])
         usage = self._bill(asked, said)
         if self.breaks(len(self.bills)):
-            return dropped(*content, ending="close")
+            return self.instead or dropped(*content, ending="close")
         told = self.tells(usage)
         zeros = dict.fromkeys(usage, 0)
         reason = "max_tokens" if is_cut else None
