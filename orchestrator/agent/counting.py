@@ -14,9 +14,9 @@ from orchestrator.models.base import Usage
 
 __all__ = ["counted", "is_too_few"]
 
-DOUBT = 8
-"""A count below this part of our estimate cannot be right. An estimate is at most
-twice too high for any text and vocabulary that we know of."""
+DOUBT = 5
+"""A count below this part of our estimate cannot be right. An estimate is at most twice
+too high for any text and vocabulary that we know of, rows of one sign apart."""
 LEAST_TOKENS = 500
 """Smaller texts say nothing: a script of a test, or a head that is counted apart."""
 _CHARS_PER_TOKEN = 4

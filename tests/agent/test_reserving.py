@@ -192,7 +192,7 @@ TALK = [{"type": "text", "text": "Nothing that is said here is of any use. " * 2
             Usage(input_tokens=4000, output_tokens=900), TALK, (4000, 900), id="right"
         ),
         pytest.param(
-            Usage(input_tokens=700, output_tokens=400), TALK, (700, 400), id="low"
+            Usage(input_tokens=1100, output_tokens=500), TALK, (1100, 500), id="low"
         ),
         pytest.param(
             Usage(input_tokens=90, output_tokens=900), TALK, (5000, 900), id="input"

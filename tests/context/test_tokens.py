@@ -59,6 +59,35 @@ def test_every_kind_of_text_is_within_a_quarter_of_its_dearest_count(
     assert 0.75 * tokens <= estimate(text) <= 1.35 * tokens
 
 
+def letters(kinds: str, size: int, *, line: int) -> str:
+    drawn = "".join(kinds[byte % len(kinds)] for byte in noise(size))
+    return "\n".join(drawn[at : at + line] for at in range(0, size, line))
+
+
+@pytest.mark.parametrize(
+    ("text", "chars_a_token"),
+    [
+        # Measured with cl100k.
+        pytest.param(letters("acgt", 9500, line=1900), 2.07, id="genes"),
+        pytest.param(letters("ACGT", 9500, line=1900), 1.93, id="genes in capitals"),
+        pytest.param(
+            letters("ACDEFGHIKLMNPQRSTVWY", 9600, line=60), 1.75, id="protein"
+        ),
+        pytest.param(
+            "donaudampfschifffahrtsgesellschaftskapitaen rindfleischetikettierungs"
+            "ueberwachungsaufgabenuebertragungsgesetz " * 40,
+            2.85,
+            id="words run together",
+        ),
+        pytest.param("\u2500" * 3000 + "\u2502\u250c\u2510" * 100, 1.19, id="boxes"),
+        pytest.param("\u2192\u2190\u2191\u2193" * 700, 0.71, id="arrows"),
+        pytest.param("\u200b\u200d" * 1500, 0.67, id="without a width"),
+    ],
+)
+def test_what_is_no_language_is_not_free(text: str, chars_a_token: float) -> None:
+    assert 0.6 <= estimate(text) * chars_a_token / len(text) <= 1.5
+
+
 @pytest.mark.parametrize(
     "text",
     [
