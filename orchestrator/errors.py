@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import Literal
 
 __all__ = [
+    "RAISABLE",
     "LimitReached",
     "ModelError",
     "ModelErrorKind",
@@ -34,7 +35,10 @@ __all__ = [
 
 RESERVED = frozenset({"usd", "tokens"})
 """Limits that are set aside before a call, and count as used until it is settled."""
+RAISABLE = ("turns", "minutes", "usd", "tokens")
+"""Limits that a task names; a loop may also end by one of its own."""
 _WHOLE_FROM = 1000  # amounts below are written with four digits
+_MOST_DECIMALS = 8
 
 ModelErrorKind = Literal[
     "transient",
@@ -151,7 +155,10 @@ class LimitReached(OrchestratorError):
     def __str__(self) -> str:
         if not self.allowed:
             return f"`{self.limit}` reached"
-        allowed = f"{self.allowed:,.10g}"  # it was written by a person: never rounded
+        # What a person wrote is never rounded; the rest of a limit is no such figure.
+        allowed = f"{self.allowed:,.10g}"
+        if len(allowed.partition(".")[2]) > _MOST_DECIMALS:
+            allowed = _figure(self.allowed)
         if self.set_aside:
             spent, kept = _figure(self.used - self.set_aside), _figure(self.set_aside)
             told = f"{spent} used and {kept} set aside, of {allowed}"

@@ -16,10 +16,7 @@ import anyio
 from orchestrator.errors import LimitReached
 from orchestrator.spec.limits import AgentLimits
 
-__all__ = ["NOTHING", "RAISABLE", "Amount", "Budget", "Reservation"]
-
-RAISABLE = ("turns", "minutes", "usd", "tokens")
-"""Limits that a task names; a loop may also end by one of its own."""
+__all__ = ["NOTHING", "Amount", "Budget", "Reservation"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from orchestrator.cli.output import (
     width,
 )
 from orchestrator.cli.usage_text import usage_rows
+from orchestrator.errors import RAISABLE
 from orchestrator.events.phrases import (
     count_phrase,
     duration,
@@ -307,6 +308,8 @@ def next_step(view: RunView, handle: str) -> str:
         if agent == LEAD or _is_of_the_task(agent, limit, view)
     ]
     is_limit = view.state == "partial" and reached
+    if is_limit and reached[-1] not in RAISABLE:
+        return ""  # there is no more of a context window
     more = f" --set limits.{_raised(view, reached[-1])}" if is_limit else ""
     return f"orchestrate resume {safe(handle)}{more}"
 
@@ -322,6 +325,8 @@ def _is_of_the_task(agent: str, limit: str, view: RunView) -> bool:
     if limit == "turns":
         reached = view.agents.get(agent)
         return reached is not None and reached.turns >= view.limits.get("turns", 0)
+    if limit == "minutes":
+        return any(u.name == limit and u.used >= u.allowed for u in view.limit_use())
     return limit in ("usd", "tokens")
 
 

@@ -49,12 +49,14 @@ class Room:
     def succeeded(self) -> None:
         """Grow after some rounds of successes, if the room was needed.
 
-        Slowly; but quickly back to what went well before a cut that went too far.
+        Slowly; but quickly back to what went well before a cut that went too far, and
+        on, once it is beyond a bound that was met: that is there no more.
         """
         if self.most == self._ceiling or not self.is_full:
             return
         self._successes += 1
-        if self._successes >= self.most * self._rounds:
+        rounds = self._rounds if self.most <= self._bound else 1
+        if self._successes >= self.most * rounds:
             back = min(self.most, (self._cut_from - self.most) // 2)
             self.most += max(int(self.most * GROWTH), back, 1)
             self.most = min(self.most, self._ceiling)

@@ -142,9 +142,12 @@ class Accumulator:
         self._message.update({k: v for k, v in delta.items() if v is not None})
 
     def _add_usage(self, usage: object) -> None:
-        """Replace what `usage` names; what it does not name keeps its value."""
+        """Replace what `usage` names; what it does not name keeps its value.
+
+        So does what it names as 0: nothing that was counted is taken back.
+        """
         if isinstance(usage, dict):
-            self._usage.update({k: v for k, v in usage.items() if v is not None})
+            self._usage.update({k: v for k, v in usage.items() if _says(v)})
 
     def reply(self) -> Reply:
         """Return the whole reply.
@@ -155,6 +158,12 @@ class Accumulator:
         if not self._is_complete:
             raise broken("the stream ended before the reply did", "stream_cut")
         return _reply(self._message, in_place(self._blocks), self._usage)
+
+
+def _says(value: object) -> bool:
+    """Return whether a figure, or an object of figures, is more than nothing."""
+    inner = value.values() if isinstance(value, dict) else [value]
+    return any(each not in (None, 0) for each in inner)
 
 
 def whole_reply(body: bytes) -> Reply:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from orchestrator.agent.budget import RAISABLE, Budget
-from orchestrator.errors import LimitReached, SpecError
+from orchestrator.agent.budget import Budget
+from orchestrator.errors import RAISABLE, LimitReached, SpecError
 from orchestrator.events import (
     Event,
     LimitReachedEvent,

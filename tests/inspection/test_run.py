@@ -113,6 +113,24 @@ def test_the_step_after_a_limit_has_a_figure_that_gives_as_much_again() -> None:
     assert next_step(view, "last") == "orchestrate resume last --set limits.usd=0.04"
 
 
+def test_no_step_is_told_that_cannot_help() -> None:
+    view = RunView()
+    view.apply(event("run.started", limits={"usd": 0.02}))
+    view.apply(event("limit.reached", "lead", limit="window", used=9, allowed=0))
+    view.apply(event("run.ended", state="partial", missing=["all"]))
+
+    assert next_step(view, "last") == ""
+
+
+def test_time_that_ran_out_for_subagents_is_the_tasks() -> None:
+    view = RunView()
+    view.apply(event("run.started", limits={"minutes": 0}))
+    view.apply(event("limit.reached", "a1", limit="minutes", used=1, allowed=1))
+    view.apply(event("run.ended", state="partial", missing=["all"]))
+
+    assert "--set limits.minutes=" in next_step(view, "last")
+
+
 @pytest.mark.parametrize("usd", [0.001, 0.02])
 def test_a_limit_that_went_mostly_to_calls_that_were_cut_off_says_so(
     usd: float,

@@ -79,3 +79,12 @@ def test_room_never_passes_its_ceiling() -> None:
         filled(room).succeeded()
 
     assert room.most == 5
+
+
+def test_beyond_a_bound_that_was_met_often_it_grows_as_ever() -> None:
+    room = Room(500)
+    for _ in range(6):  # just two fit, again and again
+        room.cut(2, is_bound=True)
+        assert rounds_to_grow(room) >= 1
+    assert rounds_to_grow(room) == 1  # a third does by now
+    assert rounds_to_grow(room) == 1

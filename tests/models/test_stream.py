@@ -563,3 +563,26 @@ def test_what_came_instead_of_events_is_kept() -> None:
     splitter.feed(b' "message"}')
 
     assert splitter.head == b'{"type":\n "message"}'
+
+
+def test_zeros_at_the_end_take_nothing_back() -> None:
+    counted = {
+        "input_tokens": 900,
+        "cache_creation_input_tokens": 3000,
+        "cache_read_input_tokens": 5000,
+        "cache_creation": {
+            "ephemeral_5m_input_tokens": 1000,
+            "ephemeral_1h_input_tokens": 2000,
+        },
+    }
+    events = events_of(message(text("hi"), usage={**counted, "output_tokens": 1}))
+    [end] = [each for each in events if each["type"] == "message_delta"]
+    none = {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0}
+    zeros = {**dict.fromkeys(counted, 0), "cache_creation": none}
+    end["usage"] = {**zeros, "output_tokens": 20}
+
+    usage = accumulated(events).usage
+
+    assert usage.context_tokens == 8900
+    assert (usage.cache_read_tokens, usage.output_tokens) == (5000, 20)
+    assert usage.known
