@@ -375,16 +375,20 @@ async def test_a_run_whose_log_is_deleted_ends_and_says_that_it_is_lost(
         await bench.resume()
 
 
+@pytest.mark.parametrize("at", [30, 48])
 async def test_a_run_whose_kept_files_are_deleted_ends_and_goes_on(
-    bench: Bench, whole: Ended
+    bench: Bench, whole: Ended, at: int
 ) -> None:
-    tried = await bench.until(30, lambda: swept(bench.run / "artifacts"))
+    tried = await bench.until(at, lambda: swept(bench.run / "artifacts"))
 
     assert "artifacts" in tried.said
     assert is_one_line(tried.said, bench)
     ended = await bench.resume()
-    # Quotes from what was lost can no longer be looked up, which the report says.
-    assert ended.result.state == "done", ended.result
+    # Quotes from what was lost can no longer be looked up, which the result says.
+    assert (ended.result.state == "done") == (not ended.result.missing)
+    for lost in ended.result.missing:
+        assert "the evidence of this item was not found in its source" in lost
+    assert at < 48 or ended.result.missing
     assert "- The limit is known" in ended.text("report.md")
 
 
