@@ -33,6 +33,7 @@ from orchestrator.events.of_agent import (
     ToolEnded,
     ToolStarted,
 )
+from orchestrator.events.of_context import ContextCleared, ContextCompacted
 from orchestrator.events.of_delegation import (
     BriefRefused,
     BriefReused,
@@ -61,6 +62,8 @@ __all__ = [
     "BriefRefused",
     "BriefReused",
     "CacheMissed",
+    "ContextCleared",
+    "ContextCompacted",
     "ControlReceived",
     "Event",
     "FileSeen",
@@ -99,7 +102,7 @@ KINDS: dict[str, type[Payload]] = {
     for kind in (
         RunStarted, RunResumed, RunEnded, RunReopened, ControlReceived, AgentStarted,
         AgentEnded, ModelRequested, ModelAnswered, ModelRetried, ModelFailed,
-        ModelAdapted, ModelReplaced, CacheMissed,
+        ModelAdapted, ModelReplaced, CacheMissed, ContextCleared, ContextCompacted,
         ToolStarted, ToolEnded, TextAdded, ThinkingDropped, ResultReplaced,
         BriefRefused, BriefReused, SubagentAccepted, SubagentAsked, SubagentEnded,
         FindingsSubmitted, ReportSubmitted, NotesUpdated, LimitReachedEvent, RunParked,

@@ -76,9 +76,18 @@ class ModelRequested(Payload):
     """Input tokens, estimated."""
     reserved_usd: float | None
     composition: dict[str, int] = field(default_factory=dict)
-    """Estimated tokens by layer: prompt, tools, task, results, assistant, text."""
+    """Estimated tokens by layer: prompt, tools, task, state, notes, summary, subagents,
+    memory, findings, results:<tool>, stubs, assistant, thinking, text; in older logs
+    results as one."""
     reserved_tokens: int | None = None
     """Set aside in tokens; None: `estimated_tokens` and `max_output_tokens`."""
+    purpose: str = ""
+    """Empty for a turn of the agent; `summary` or `judge`: of the program, no turn."""
+    rent_usd: float | None = None
+    """What carrying stale results has cost since the last rewrite, this turn included;
+    None: prices do not decide."""
+    newest_unwritten: bool = False
+    """The newest block is not written to the prompt cache: a clear is about to come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +118,8 @@ class ModelAnswered(Payload):
     queued_s: float = 0.0
     """Seconds in which it was held back by limits that all requests of a model share;
     they are no part of `seconds`."""
+    purpose: str = ""
+    """As in its request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +170,8 @@ class ModelFailed(Payload):
     detail: str = ""
     begun: bool = False
     """The service may have begun to answer: the call may be billed."""
+    purpose: str = ""
+    """As in its request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +259,8 @@ class ToolEnded(Payload):
     """The call ended its agent: an accepted `finish` or `submit_findings`."""
     delivers: list[str] = field(default_factory=list)
     """Deliveries in it, never made again: `a3`, or `a3/1` for its first follow-up."""
+    label: str = ""
+    """`critical`, `reference` or `transient`; empty: as its tool has it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from orchestrator.events.phrases import (
     quoted,
     tokens,
 )
+from orchestrator.inspection.edit_sentences import asked_for, cleared, compacted
 
 __all__ = ["describe", "why_missed"]
 
@@ -70,6 +71,9 @@ def _agent_ended(data: Data) -> str:
 
 def _requested(data: Data) -> str:
     size = tokens(number(data.get("estimated_tokens")))
+    purpose = asked_for(data)
+    if purpose:
+        return f"asks the model for {purpose}, about {size} tokens"
     return f"asks the model, turn {one_line(data.get('turn'))}, about {size} tokens"
 
 
@@ -84,6 +88,8 @@ def _answered(data: Data) -> str:
             calls[name] = calls.get(name, 0) + 1
     named = [f"{name} ×{count}" if count > 1 else name for name, count in calls.items()]
     wants = f"calls {', '.join(named)}" if calls else "writes text"
+    if purpose := asked_for(data):
+        wants = f"is asked for {purpose} and {wants}"
     cached = number(usage.get("cache_read_tokens"))
     sent = cached + sum(
         number(usage.get(name))
@@ -140,8 +146,9 @@ def _retried(data: Data) -> str:
 def _model_failed(data: Data) -> str:
     if data.get("error") == ModelFailed.NOT_SENT:
         return f"request is held back: {one_line(data.get('message'))}"
+    asked = f" when asked for {purpose}" if (purpose := asked_for(data)) else ""
     return (
-        f"model gave no answer: {one_line(data.get('error'))}: "
+        f"model gave no answer{asked}: {one_line(data.get('error'))}: "
         f"{one_line(data.get('message'))}"
     )
 
@@ -298,6 +305,8 @@ _SENTENCES: dict[str, Callable[[Data], str]] = {
         f"{one_line(data.get('model'))} refused ({one_line(data.get('reason'))})"
     ),
     "cache.missed": _cache_missed,
+    "context.cleared": cleared,
+    "context.compacted": compacted,
     "tool.started": _tool_started,
     "tool.ended": _tool_ended,
     "thinking.dropped": lambda data: (

@@ -136,6 +136,61 @@ def test_every_kind_has_a_sentence_of_one_line(kind: str) -> None:
             {"expected": 5000, "read": 0, "cause": "not_cached"},
             "the endpoint does not tell of any prompt cache; all input costs in full",
         ),
+        (
+            "context.cleared",
+            {
+                "stubs": {"t1": "x", "t2": "y"},
+                "why": "soft",
+                "thinking": 1,
+                "tokens_before": 61_000,
+                "tokens_after": 12_500,
+            },
+            "2 results and 1 block of thinking no longer sent (61k → 12.5k tokens): "
+            "the soft mark is reached",
+        ),
+        (
+            "context.compacted",
+            {
+                "how": "model",
+                "why": "hard",
+                "first_dropped": 1,
+                "last_dropped": 40,
+                "tokens_before": 150_000,
+                "tokens_after": 31_000,
+                "checks": [{"check": "names", "found": 9, "lost": ["a.py", "b.py"]}],
+                "failures": ["empty"],
+            },
+            "a summary stands in place of steps 1 to 40 (150k → 31k tokens): the hard "
+            "mark is reached; 2 things had been lost; 1 try for a summary failed",
+        ),
+        (
+            "context.compacted",
+            {
+                "how": "none",
+                "why": "window",
+                "first_dropped": 3,
+                "last_dropped": 3,
+                "tokens_before": 900,
+                "tokens_after": 500,
+            },
+            "no longer sent: step 3 (900 → 500 tokens): only the last steps are kept",
+        ),
+        (
+            "model.requested",
+            {"turn": 4, "purpose": "summary", "estimated_tokens": 9000},
+            "asks the model for a summary, about 9k tokens",
+        ),
+        (
+            "model.answered",
+            {"turn": 4, "purpose": "summary", "usage": {}},
+            "model is asked for a summary and writes text (0 in, 0 out, 0.0s)",
+        ),
+        (
+            "model.failed",
+            {"error": "overloaded", "message": "busy", "purpose": "judge"},
+            "model gave no answer when asked for a check of a summary: overloaded: "
+            "busy",
+        ),
         ("moon.risen", {"phase": "full"}, "phase=full"),
     ],
 )
