@@ -14,13 +14,18 @@ The rule, the same for the runtime and for readers:
 - `result.replaced` says what answers a call from there on instead, in its place.
 - Texts where no result is due extend the user message that has not been answered yet,
   or form one of their own.
+- Answers to what the program asked for itself, a summary, are no part of it.
+- `context.cleared` and `context.compacted` say what of it is no longer sent; the
+  conversation stays whole without them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from orchestrator.events import Event
+from orchestrator.events.edits import EDITS, with_edit
 from orchestrator.messages import (
     Block,
     Message,
@@ -32,7 +37,7 @@ from orchestrator.messages import (
     without_thinking,
 )
 
-__all__ = ["LOST", "as_jsonl", "rebuild"]
+__all__ = ["LOST", "Edited", "as_jsonl", "edits_of", "rebuild"]
 
 LOST = "The record of this result is damaged; make the call again if you need it."
 
@@ -40,11 +45,23 @@ _TELLING = frozenset(("text.added", "run.reopened", "subagent.asked"))
 _LOST_START = "(the record of how this began is damaged)"
 
 
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """An edit, and how many messages of the whole conversation had come before it."""
+
+    messages: int
+    event: Event
+
+
 class _Conversation:
     """Messages so far, and the user message that is being put together."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, as_sent: bool) -> None:
         self.messages: list[Message] = []
+        self.edits: list[Edited] = []
+        self._as_sent = as_sent
+        self._stands_in = ""
+        """Text of the newest compaction."""
         self._calls: list[Block] = []
         self._results: dict[str, Block] = {}
         self._texts: list[Block] = []
@@ -58,6 +75,11 @@ class _Conversation:
             if later and later[0]["role"] == "user":
                 first, later = [*first, *later[0]["content"]], later[1:]
             self.messages = [user_message(first), *later]
+
+    def begin_as_user(self) -> None:
+        """Put a word where the first message is lost."""
+        if self.messages and self.messages[0]["role"] != "user":
+            self.messages.insert(0, user_message([text_block(_LOST_START)]))
 
     def answer(self, content: list[Block]) -> None:
         for call in self._calls:
@@ -115,6 +137,17 @@ class _Conversation:
             for message in self.messages
         ]
 
+    def edit(self, event: Event) -> None:
+        """Take over what is no longer sent, all up to here included."""
+        self.close()
+        self.begin_as_user()
+        self.edits.append(Edited(len(self.messages), event))
+        if self._as_sent:
+            self.messages = with_edit(
+                self.messages, event.kind, event.data, earlier=self._stands_in
+            )
+            self._stands_in = str(event.data.get("text") or self._stands_in)
+
     def text(self, text: str) -> None:
         self._texts.append(text_block(text))
 
@@ -131,7 +164,9 @@ class _Conversation:
         self._calls, self._results, self._texts = [], {}, []
 
 
-def rebuild(events: Iterable[Event], agent: str) -> list[Message]:
+def rebuild(
+    events: Iterable[Event], agent: str, *, as_sent: bool = True
+) -> list[Message]:
     """Return the conversation of `agent`, oldest message first.
 
     Give the events up to a `model.requested` to get the messages of that request.
@@ -140,20 +175,34 @@ def rebuild(events: Iterable[Event], agent: str) -> list[Message]:
         events: of the whole run or of this agent, in order, with full data (large
             fields loaded).
         agent: the agent's id.
+        as_sent: what is sent; False: the whole conversation, also what was cleared or
+            compacted.
 
     Returns:
         Messages that begin with a user message; user and assistant take turns. Where
         calls still run, their results are missing. Empty if the agent has not started.
     """
-    conversation = _Conversation()
+    return _followed(events, agent, as_sent=as_sent).messages
+
+
+def edits_of(events: Iterable[Event], agent: str) -> list[Edited]:
+    """Return what was cleared and compacted of the conversation of `agent`, in order.
+
+    Args:
+        events: as for `rebuild`.
+        agent: the agent's id.
+    """
+    return _followed(events, agent, as_sent=False).edits
+
+
+def _followed(events: Iterable[Event], agent: str, *, as_sent: bool) -> _Conversation:
+    conversation = _Conversation(as_sent=as_sent)
     for event in events:
         if event.agent == agent:
             _take(conversation, event)
     conversation.close()
-    messages = conversation.messages
-    if messages and messages[0]["role"] != "user":
-        messages = [user_message([text_block(_LOST_START)]), *messages]
-    return messages
+    conversation.begin_as_user()
+    return conversation
 
 
 def _take(conversation: _Conversation, event: Event) -> None:
@@ -162,7 +211,7 @@ def _take(conversation: _Conversation, event: Event) -> None:
     if event.kind == "agent.started":
         conversation.start(data.get("first") or [])
     elif event.kind == "model.answered":
-        if data.get("kept", True) and data.get("content"):
+        if data.get("kept", True) and data.get("content") and not data.get("purpose"):
             conversation.answer(data["content"])
     elif event.kind == "tool.started" and data.get("name"):
         used: Block = {"type": "tool_use", "id": call, "name": data["name"]}
@@ -176,6 +225,8 @@ def _take(conversation: _Conversation, event: Event) -> None:
             conversation.replace(call, block)
     elif event.kind in ("thinking.dropped", "model.replaced"):
         conversation.drop_thinking()
+    elif event.kind in EDITS:
+        conversation.edit(event)
     elif event.kind in _TELLING and data.get("text"):
         conversation.text(data["text"])
 

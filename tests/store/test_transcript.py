@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from orchestrator.events import Event
-from orchestrator.store.transcript import LOST, as_jsonl, rebuild
+from orchestrator.store.transcript import LOST, as_jsonl, edits_of, rebuild
 
 GO = {"type": "text", "text": "go"}
 SAID = {"type": "text", "text": "I look."}
@@ -160,3 +160,63 @@ def test_a_further_question_follows_the_hand_in_that_it_comes_after() -> None:
         user(result("c1", "Accepted."), text("Go on.")),
         assistant(SAID),
     ]
+
+
+CLEARED = event("context.cleared", turn=2, stubs={"c1": "[cleared]"}, thinking=0)
+COMPACTED = event(
+    "context.compacted", turn=3, kept_messages=2, text="so far: x", thinking=1
+)
+
+
+def test_what_was_cleared_and_compacted_is_sent_no_more_and_stays_on_record() -> None:
+    begun = [started(), answered(SAID, C1), ended("c1", "a long text"), CLEARED]
+    events = [*begun, answered(SAID, C2), ended("c2"), COMPACTED, added("note well")]
+
+    assert rebuild(begun, "a1")[-1] == user(result("c1", "[cleared]"))
+    assert rebuild(events, "a1") == [
+        user(GO, text("so far: x")),
+        assistant(SAID, C2),
+        user(result("c2"), text("note well")),
+    ]
+    assert rebuild(events, "a1", as_sent=False) == [
+        user(GO),
+        assistant(SAID, C1),
+        user(result("c1", "a long text")),
+        assistant(SAID, C2),
+        user(result("c2"), text("note well")),
+    ]
+
+
+def test_edits_tell_where_in_the_conversation_they_came() -> None:
+    events = [started(), answered(SAID, C1), ended("c1"), CLEARED, answered(SAID, C2)]
+
+    places = edits_of([*events, ended("c2"), COMPACTED], "a1")
+
+    assert [(each.messages, each.event) for each in places] == [
+        (3, CLEARED),
+        (5, COMPACTED),
+    ]
+
+
+def test_a_second_compaction_takes_the_place_of_the_first() -> None:
+    second = event("context.compacted", kept_messages=2, text="by now: y")
+    events = [started(), answered(SAID), added("a"), answered(SAID, C1), ended("c1")]
+    events += [COMPACTED, answered(SAID, C2), ended("c2"), second]
+
+    assert rebuild(events, "a1") == [
+        user(GO, text("by now: y")),
+        assistant(SAID, C2),
+        user(result("c2")),
+    ]
+
+
+def test_an_answer_to_what_the_program_asked_for_is_no_part_of_it() -> None:
+    summary = event("model.answered", content=[SAID], purpose="summary")
+
+    assert rebuild([started(), summary], "a1") == [user(GO)]
+
+
+def test_an_edit_of_a_conversation_whose_start_is_lost_leaves_it_legal() -> None:
+    messages = rebuild([answered(SAID, C1), ended("c1"), COMPACTED], "a1")
+
+    assert [each["role"] for each in messages] == ["user", "assistant", "user"]
