@@ -39,6 +39,8 @@ LATER = {
         "subagent.asked",
         "run.parked",
         "cache.missed",
+        "context.cleared",
+        "context.compacted",
     }
 }
 
