@@ -1,0 +1,247 @@
+"""What is done about a context before a request: nothing, a clear, or a compaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from orchestrator.context.layout import Item, Layout
+from orchestrator.context.numbers import Numbers
+from orchestrator.context.schedule import (
+    USUAL,
+    Clearing,
+    best_clear,
+    cost_usd,
+    is_free,
+    rent_usd,
+)
+from orchestrator.models.pricing import Rates
+
+__all__ = ["Clear", "Compact", "Nothing", "decide", "rent_of", "tail_of"]
+
+_LEAST_SHARE: Final = 0.05
+"""Of the request: a clear at the soft mark, or a compaction, that gives less is not
+worth the cache that it breaks."""
+_SUMMARY_SHARE: Final = 0.25
+"""Of what it replaces, that a summary has at most; it is bounded besides."""
+_BAND_MARGIN: Final = 0.98
+"""Sizes are estimates: a price band is taken to begin a little earlier."""
+_KEPT_OF_WINDOW: Final = 0.75
+"""Of the steps that the policy `window` allows, so many stay when some go: else each
+turn would write the whole request anew."""
+_GUESSED_FROM: Final = 3
+"""The next step is taken to be as long as the shortest of so many: a clear that is
+foreseen and does not come costs three times what a foreseen one saves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """The request goes out as it is."""
+
+    predicts_clear: bool = False
+    """The next turn will clear: the newest block is left unwritten by the cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clear:
+    """Results give way to stubs.
+
+    Attributes:
+        calls: whose results, oldest first.
+        why: `rent`, `soft` or `band`.
+        freed_tokens: by which the request becomes shorter, estimated.
+        rent_usd: paid for carrying them since the last rewrite, this turn included.
+        cost_usd: of writing again what stands behind them. Of unknown prices both are
+            in a made-up unit and only their ratio means something.
+    """
+
+    calls: tuple[str, ...]
+    why: str
+    freed_tokens: int
+    rent_usd: float
+    cost_usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """All but the newest steps give way to one text.
+
+    Attributes:
+        why: `hard`, `break`, `every_turns`, `window` or `budget`.
+        keep_steps: how many of the newest steps stay whole, 1 or more.
+    """
+
+    why: str
+    keep_steps: int
+
+
+def decide(
+    layout: Layout,
+    numbers: Numbers,
+    *,
+    rates: Rates | None,
+    bands: Sequence[Rates] = (),
+    rent_usd: float,
+) -> Nothing | Clear | Compact:
+    """Return what is done before the request that `layout` describes.
+
+    Args:
+        layout: of the request if nothing is done.
+        numbers: of the agent's policy.
+        rates: of the band that this request is in (`schedule.rates_at`); None: nobody
+            told prices, so that the usual ratios count. With rates of 0 only marks do.
+        bands: of the model's price, shortest prompts first; those that begin above 0
+            count as marks.
+        rent_usd: sum of `rent_of` over the turns since the last clear, compaction or
+            start, this turn not included.
+    """
+    if numbers.policy != "ladder":
+        return _plain(layout, numbers)
+    clearing = best_clear(layout, keep_results=numbers.keep_results)
+    after = layout.total_tokens - clearing.freed_tokens
+    why = _why_compact(layout, numbers, after)
+    if why:
+        return Compact(why, tail_of(layout, numbers))
+    known = rates or USUAL
+    marks = _Marks(numbers.soft_tokens, tuple(bands))
+    rent = rent_usd + _rent(clearing, known)
+    why = marks.why_clear(layout.total_tokens, clearing, rent=rent, rates=known)
+    if why:
+        cost = cost_usd(clearing, known)
+        return Clear(clearing.calls, why, clearing.freed_tokens, rent, cost)
+    following = _following(layout)
+    clearing = best_clear(following, keep_results=numbers.keep_results)
+    rent += _rent(clearing, known)
+    size = following.total_tokens
+    return Nothing(bool(marks.why_clear(size, clearing, rent=rent, rates=known)))
+
+
+def rent_of(layout: Layout, numbers: Numbers, rates: Rates | None) -> float:
+    """Return the dollars that stale results cost this turn if they are carried.
+
+    Args:
+        layout: of the request that goes out.
+        numbers: of the agent's policy; only the ladder counts rent.
+        rates: of the band that the request is in; None: unknown, in a made-up unit.
+    """
+    if numbers.policy != "ladder":
+        return 0.0
+    clearing = best_clear(layout, keep_results=numbers.keep_results)
+    return _rent(clearing, rates or USUAL)
+
+
+def tail_of(layout: Layout, numbers: Numbers) -> int:
+    """Return how many of the newest steps a compaction keeps, 1 or more.
+
+    The largest number up to `tail_steps` whose steps fit `tail_tokens`.
+    """
+    return _fitting(layout.steps, numbers.tail_tokens, most=numbers.tail_steps)
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """Sizes at which a clear is due, whatever its price."""
+
+    soft_tokens: int | None
+    bands: tuple[Rates, ...]
+
+    def why_clear(
+        self, total_tokens: int, clearing: Clearing, *, rent: float, rates: Rates
+    ) -> str:
+        """Return why the clear is made now, "" if it is not."""
+        freed = clearing.freed_tokens
+        if not freed:
+            return ""
+        is_over = self.soft_tokens is not None and total_tokens > self.soft_tokens
+        if is_over and freed >= _LEAST_SHARE * total_tokens:
+            return "soft"
+        for band in self.bands:
+            mark = band.over_tokens * _BAND_MARGIN
+            if mark and total_tokens - freed <= mark < total_tokens:
+                return "band"
+        if not is_free(rates) and rent >= cost_usd(clearing, rates):
+            return "rent"
+        return ""
+
+
+def _rent(clearing: Clearing, rates: Rates) -> float:
+    return rent_usd(clearing, rates)
+
+
+def _why_compact(layout: Layout, numbers: Numbers, after: int) -> str:
+    """Return why the request is compacted, "" if it is not or that would be futile.
+
+    Args:
+        layout: of the request.
+        numbers: of the policy.
+        after: size that the best clear would leave.
+    """
+    every, soft, hard = numbers.every_turns, numbers.soft_tokens, numbers.hard_tokens
+    why = ""
+    if hard is not None and after > hard:
+        why = "hard"
+    elif layout.at_break and soft is not None and after > soft:
+        why = "break"
+    elif every is not None and layout.turns_since_compaction >= every:
+        why = "every_turns"
+    if not why or not _has_grown(layout):
+        return ""
+    dropped = sum(layout.steps[: -tail_of(layout, numbers)])
+    summary = min(numbers.summary_tokens, int(dropped * _SUMMARY_SHARE))
+    is_worth_it = dropped - summary >= _LEAST_SHARE * layout.total_tokens
+    return why if dropped and is_worth_it else ""
+
+
+def _has_grown(layout: Layout) -> bool:
+    """Return whether a step's worth has come since compaction was last tried."""
+    if layout.compacted_to_tokens is None or not layout.steps:
+        return True
+    step = sum(layout.steps) / len(layout.steps)
+    return layout.total_tokens - layout.compacted_to_tokens >= step
+
+
+def _plain(layout: Layout, numbers: Numbers) -> Nothing | Compact:
+    """Decide for the policies `window` and `budget`, which only drop steps."""
+    steps, keep = layout.steps, len(layout.steps)
+    why = numbers.policy
+    if why == "window" and len(steps) > numbers.last_steps:
+        keep = max(int(numbers.last_steps * _KEPT_OF_WINDOW), 1)
+    soft, hard = numbers.soft_tokens, numbers.hard_tokens
+    dropped = sum(steps[: len(steps) - keep])
+    if hard is not None and layout.total_tokens - dropped > hard:
+        room = (hard if soft is None else soft) - (layout.total_tokens - sum(steps))
+        keep = _fitting(steps, room, most=keep)
+    dropped = sum(steps[: len(steps) - keep])
+    if why == "budget" and dropped < _LEAST_SHARE * layout.total_tokens:
+        return Nothing()
+    return Compact(why, keep) if keep < len(steps) else Nothing()
+
+
+def _fitting(steps: Sequence[int], room: int, *, most: int) -> int:
+    """Return how many of the newest steps fit `room`, at most `most`, at least 1."""
+    fitting = used = 0
+    for tokens in reversed(steps):
+        used += tokens
+        if fitting == most or used > room:
+            break
+        fitting += 1
+    return max(fitting, 1)
+
+
+def _following(layout: Layout) -> Layout:
+    """Return the least that the next request holds: all is seen, and one more step."""
+    step = layout.first_step + len(layout.steps)
+    size = min(layout.steps[-_GUESSED_FROM:], default=0)
+    seen = [each if each.is_seen else _seen(each) for each in layout.items]
+    seen.append(Item("", step, size, 0, is_seen=False))
+    return replace(
+        layout,
+        items=tuple(seen),
+        total_tokens=layout.total_tokens + size,
+        steps=(*layout.steps, size),
+    )
+
+
+def _seen(item: Item) -> Item:
+    return replace(item, is_seen=True)
