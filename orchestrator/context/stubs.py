@@ -1,0 +1,78 @@
+"""The text that stands in place of a result that is no longer sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from orchestrator.context.clipping import safe_end
+from orchestrator.messages import clean_text, one_line
+
+__all__ = ["stub"]
+
+_NAME_CHARS = 40
+_ARGUMENT_CHARS = 100
+# What a call is about, where it has one of these; in this order.
+_MAIN: Final = (
+    "path", "pattern", "query", "ref", "command", "url", "agent", "agents", "section",
+    "question", "title", "name",
+)  # fmt: skip
+
+
+def stub(
+    name: str,
+    input: Mapping[str, Any],  # noqa: A002 - the API's own word
+    *,
+    ref: str,
+    tokens: int,
+    digest: str,
+    artifact: str = "",
+    form: str = "",
+) -> str:
+    """Return the stub of a result: its call, its size, where it is, and its digest.
+
+    About 30 tokens and those of the digest; name and argument are cut.
+
+    Args:
+        name: of the tool, as the model wrote it.
+        input: its arguments, as the model wrote them.
+        ref: opens it, like `h12` or `h12.2`.
+        tokens: estimated size of what was sent.
+        digest: lines of it, or "".
+        artifact: where the whole output is, if only a part of it was sent.
+        form: what it holds besides text, like `an image`.
+    """
+    where = f'read_ref("{ref}")'
+    if artifact:
+        where += f', uncut: read_ref("{artifact}")'
+    holds = f", {form}" if form else ""
+    head = f"[Cleared: {_call(name, input)}, {tokens:,} tokens{holds}; again: {where}]"
+    return f"{head}\n{digest}" if digest else head
+
+
+def _call(name: str, given: Mapping[str, Any]) -> str:
+    """Return a call in short, like `read_file("a.py", first_line=200)`."""
+    key = next((key for key in _MAIN if given.get(key)), None)
+    if key is None:
+        key = next((key for key in given if given[key] not in (None, "")), None)
+    parts = []
+    if key is not None:
+        parts.append(_written(given[key]))
+    first = given.get("first_line")
+    if isinstance(first, int) and first > 1:
+        parts.append(f"first_line={min(first, 10**9)}")
+    return f"{_cut(name, _NAME_CHARS)}({', '.join(parts)})"
+
+
+def _written(value: object) -> str:
+    if isinstance(value, str):
+        return json.dumps(_cut(value, _ARGUMENT_CHARS), ensure_ascii=False)
+    return _cut(json.dumps(value, ensure_ascii=False, default=str), _ARGUMENT_CHARS)
+
+
+def _cut(text: str, chars: int) -> str:
+    text = clean_text(one_line(text[: 4 * chars]))
+    if len(text) <= chars:
+        return text
+    return text[: safe_end(text, chars - 1)] + "…"
