@@ -26,6 +26,7 @@ from orchestrator.spec.document import (
     read_source,
 )
 from orchestrator.spec.not_yet import not_yet
+from orchestrator.spec.policy import policy_problems
 from orchestrator.spec.profiles import LEAD
 from orchestrator.spec.task import Task
 
@@ -222,6 +223,8 @@ def _resolve(source: _Source, folder: Path) -> Task:
         raise source.error((), "is nested beyond all bounds") from error
     for where, message in not_yet(task):
         raise source.error(where, message, NotYet)
+    for where, message in policy_problems(task.context_policy):
+        raise source.error(("context_policy", *where), message)
     _check_names(source, task)
     _check_schema(source, task)
     workspace = _workspace(source, task, folder)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrator.spec.task import ContextPolicy, Task
+from orchestrator.spec.task import Task
 
-__all__ = ["READY_POLICY", "not_yet"]
-
-READY_POLICY = ("clip_tokens", "read_tokens", "window_tokens")
-"""What of `context_policy` can be set."""
+__all__ = ["not_yet"]
 
 WHOLE_FIELDS = ("allow", "tools", "mcp_servers", "skills")
 
@@ -21,7 +18,6 @@ def not_yet(task: Task) -> Iterator[tuple[tuple[str, ...], str]]:
             call_default_factory=True
         ):
             yield (name,), "not yet: leave it out"
-    yield from _roles_and_policy(task)
     if task.memory.scope != "none":
         yield ("memory", "scope"), "not yet: only `none`"
     if task.memory.runs:
@@ -30,13 +26,3 @@ def not_yet(task: Task) -> Iterator[tuple[tuple[str, ...], str]]:
         yield ("redact",), "not yet: `personal`; only `[secrets]`"
     elif not task.redact:
         yield ("redact",), "not yet: secrets are always redacted; only `[secrets]`"
-
-
-def _roles_and_policy(task: Task) -> Iterator[tuple[tuple[str, ...], str]]:
-    for name in ("model", "effort"):
-        if getattr(task, name).summaries is not None:
-            yield (name, "summaries"), "not yet: leave it out"
-    for name, field in ContextPolicy.model_fields.items():
-        value = getattr(task.context_policy, name)
-        if name not in READY_POLICY and value != field.get_default():
-            yield ("context_policy", name), "not yet: leave it out"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from orchestrator.spec.limits import Amount, Count, Limits, NotBool
+from orchestrator.spec.limits import Count, Limits
+from orchestrator.spec.policy import ContextPolicy, Shares
 
 __all__ = [
     "ContextPolicy",
@@ -51,6 +52,7 @@ class ModelChoice(_Part):
     lead: str | None = None
     subagents: str | None = None
     summaries: str | None = None
+    """Writes the summaries of compactions; None: each agent's own model."""
 
 
 class EffortChoice(_Part):
@@ -59,6 +61,7 @@ class EffortChoice(_Part):
     lead: Effort | None = None
     subagents: Effort | None = None
     summaries: Effort | None = None
+    """Of summaries; None: as the agent's own, so that they read its cache."""
 
 
 class Memory(_Part):
@@ -66,43 +69,6 @@ class Memory(_Part):
 
     scope: Literal["none", "project", "user"] = "none"
     runs: bool = False
-
-
-class Shares(_Part):
-    """Share of the window per layer; the defaults are those of a 32k window."""
-
-    recent: Amount = Field(default=0.25, gt=0, lt=1)
-    state: Amount = Field(default=0.19, gt=0, lt=1)
-    memory: Amount = Field(default=0.12, gt=0, lt=1)
-    fixed: Amount = Field(default=0.12, gt=0, lt=1)
-    output: Amount = Field(default=0.31, gt=0, lt=1)
-
-
-class ContextPolicy(_Part):
-    """How the context is kept small; every number has a name here."""
-
-    preset: Literal["long", "short", "dialogue"] = "long"
-    policy: Literal["ladder", "window", "budget"] = "ladder"
-    window_tokens: Annotated[int, Field(ge=4000), NotBool] | None = None
-    """Window of the model, prompt and answer together; None: as far as it is known."""
-    soft: Amount = Field(default=0.60, gt=0, lt=1)
-    hard: Amount = Field(default=0.75, gt=0, lt=1)
-    clip_tokens: Count = Field(default=4000, ge=200)
-    """Longest tool output that stays in the context whole."""
-    read_tokens: Count = Field(default=8000, ge=200)
-    """Page size of `read_file` and `read_ref`."""
-    keep_results: Count = Field(default=3, ge=1)
-    digest_tokens: Count = Field(default=60, ge=0)
-    tail_steps: Count = Field(default=3, ge=1)
-    summary_share: Amount = Field(default=0.15, gt=0, lt=1)
-    reopen_files: Count = Field(default=5, ge=0)
-    reopen_tokens: Count = Field(default=5000, ge=0)
-    reminder_turns: Count = Field(default=5, ge=1)
-    reminder_tokens: Count = Field(default=150, ge=20)
-    last_steps: Count = Field(default=20, ge=1)
-    every_turns: Annotated[int, Field(ge=1), NotBool] | None = None
-    judge: str | None = None
-    shares: Shares = Shares()
 
 
 class Task(_Part):
@@ -145,6 +111,7 @@ class Task(_Part):
     redact: tuple[Literal["secrets", "personal"], ...] = ("secrets",)
     limits: Limits = Limits()
     context_policy: ContextPolicy = ContextPolicy()
+    """How the context is kept small."""
 
     @field_validator("objective")
     @classmethod

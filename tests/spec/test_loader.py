@@ -155,11 +155,6 @@ def test_a_bad_task_is_one_message_with_file_line_field_and_what_is_allowed(
         "skills: [x]",
         "redact: [secrets, personal]",
         "redact: []",
-        "model: {summaries: a}",
-        "effort: {summaries: low}",
-        "context_policy: {soft: 0.5}",
-        "context_policy: {preset: short}",
-        "context_policy: {shares: {recent: 0.3}}",
     ],
 )
 def test_a_field_whose_feature_is_not_there_is_refused(folder: Path, line: str) -> None:

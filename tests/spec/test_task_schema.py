@@ -29,6 +29,15 @@ from orchestrator.spec.task_schema import task_schema
         pytest.param(
             {"objective": "x", "allow": ["write", {"shell": "ask"}]}, id="allow"
         ),
+        pytest.param(
+            {
+                "objective": "x",
+                "model": {"summaries": "a"},
+                "effort": {"summaries": "low"},
+                "context_policy": {"preset": "short", "shares": {"recent": 0.2}},
+            },
+            id="context",
+        ),
         pytest.param(yaml.safe_load(STARTER), id="starter"),
     ],
 )
@@ -45,6 +54,8 @@ def test_the_schema_accepts_what_the_loader_accepts(task: dict[str, Any]) -> Non
         {"objective": "x", "effort": "hgh"},
         {"objective": "x", "limits": {"usd": 0}},
         {"objective": "x", "context_policy": {"window_tokens": 5}},
+        {"objective": "x", "context_policy": {"preset": "tiny"}},
+        {"objective": "x", "context_policy": {"shares": {"recnt": 0.2}}},
     ],
 )
 def test_the_schema_refuses_what_the_loader_refuses(task: dict[str, Any]) -> None:
@@ -56,3 +67,10 @@ def test_the_schema_is_itself_valid_and_explains_the_fields() -> None:
     schema = task_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     assert "what is wanted" in schema["properties"]["objective"]["description"].lower()
+
+
+@pytest.mark.parametrize("name", ["ContextPolicy", "Shares"])
+def test_every_number_of_the_context_is_explained(name: str) -> None:
+    fields = task_schema()["$defs"][name]["properties"]
+
+    assert [each for each, field in fields.items() if "description" not in field] == []
