@@ -114,6 +114,8 @@ class _Roles(Protocol):
     def lead(self) -> str | None: ...
     @property
     def subagents(self) -> str | None: ...
+    @property
+    def summaries(self) -> str | None: ...
 
 
 class HasModel(Protocol):
@@ -135,6 +137,10 @@ class ModelsChosen:
     """One line for the user: which models, and why."""
     fallback: str = ""
     """Goes on in place of one that refused; "": none."""
+    summaries: str = ""
+    """Writes the summaries of compactions; "": each agent's own model."""
+    judge: str = ""
+    """Compares summaries with what they stand for; "": nobody does."""
 
     @property
     def is_offline(self) -> bool:
@@ -150,6 +156,14 @@ class ModelsChosen:
         if role == OFFLINE or not model:
             return role
         return bare_model(model)
+
+    def of_summary(self, own: str) -> str:
+        """Return the model that writes the summaries of an agent.
+
+        Args:
+            own: the agent's model; one that is offline stays offline.
+        """
+        return own if own == OFFLINE else self.summaries or own
 
 
 def bare_model(name: str, *, field: str = "model") -> str:
@@ -194,14 +208,15 @@ def choose_models(
 
     Raises:
         SpecError: what is named for a role is no model, or is one of the service, and
-            there are no credentials.
+            there are no credentials; or summaries cannot be had from what is named.
     """
     given = task.model
     if given.lead is None and given.subagents is None:
+        summaries = _summaries(given.summaries, is_offline=not has_credentials)
         if not has_credentials:
             why = _NO_KEY_BUT_ADDRESS if has_endpoint else _NO_KEY
             return ModelsChosen(OFFLINE, OFFLINE, _reason(OFFLINE, OFFLINE, why))
-        return _defaults(settings)
+        return _defaults(settings, summaries)
     lead, subagents = (
         bare_model(default if model is None else model, field=f"model.{role}")
         for role, model, default in (
@@ -217,16 +232,39 @@ def choose_models(
         for role, model in (("lead", lead), ("subagents", subagents)):
             if model != OFFLINE:
                 raise SpecError(_no_key(model), field=f"model.{role}")
-    return ModelsChosen(lead, subagents, _reason(lead, subagents, "as the task says"))
+    summaries = _summaries(given.summaries, is_offline=lead == subagents == OFFLINE)
+    reason = _reason(lead, subagents, "as the task says")
+    return ModelsChosen(lead, subagents, reason, summaries=summaries)
 
 
-def _defaults(settings: Settings) -> ModelsChosen:
+def _summaries(name: str | None, *, is_offline: bool) -> str:
+    """Return the bare id of the model for summaries, or "" for each agent's own.
+
+    Raises:
+        SpecError: `name` is no model, or none that can read what others wrote.
+    """
+    if name is None:
+        return ""
+    bare = bare_model(name, field="model.summaries")
+    if is_offline:  # no language model is asked for anything
+        return ""
+    if bare == OFFLINE:
+        raise SpecError(
+            f"`{OFFLINE}` cannot summarise the conversation of a language model; name "
+            "another one or leave it out",
+            field="model.summaries",
+        )
+    return bare
+
+
+def _defaults(settings: Settings, summaries: str) -> ModelsChosen:
     lead, subagents = (
         bare_model(settings.lead_model),
         bare_model(settings.subagent_model),
     )
     why = "the defaults: the task names no model, and credentials were found"
-    return ModelsChosen(lead, subagents, _reason(lead, subagents, why))
+    reason = _reason(lead, subagents, why)
+    return ModelsChosen(lead, subagents, reason, summaries=summaries)
 
 
 def _reason(lead: str, subagents: str, why: str) -> str:

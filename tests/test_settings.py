@@ -103,10 +103,68 @@ class TestChooseModels:
             choose_models(task(" "), Settings(), True)
 
     @pytest.mark.parametrize(
+        ("model", "summaries", "of_lead", "of_subagents"),
+        [
+            pytest.param({"lead": "a"}, "", "a", "claude-haiku-5-5", id="own model"),
+            pytest.param(
+                {"lead": "a", "subagents": "b", "summaries": "anthropic:c"},
+                "c",
+                "c",
+                "c",
+                id="another one for both",
+            ),
+            pytest.param({"summaries": "c"}, "c", "c", "c", id="beside the defaults"),
+            pytest.param(
+                {"lead": "a", "subagents": "offline", "summaries": "c"},
+                "c",
+                "c",
+                "offline",
+                id="who is offline stays offline",
+            ),
+            pytest.param(
+                {"lead": "offline", "summaries": "c"},
+                "",
+                "offline",
+                "offline",
+                id="an offline run asks nobody",
+            ),
+            pytest.param(
+                {"lead": "offline", "summaries": "offline"},
+                "",
+                "offline",
+                "offline",
+                id="offline altogether",
+            ),
+        ],
+    )
+    def test_summaries_are_written_by_whom_the_task_names(
+        self, model: object, summaries: str, of_lead: str, of_subagents: str
+    ) -> None:
+        chosen = choose_models(task(model), Settings(), True)
+
+        assert chosen.summaries == summaries
+        assert chosen.of_summary(chosen.lead) == of_lead
+        assert chosen.of_summary(chosen.subagents) == of_subagents
+
+    def test_without_credentials_a_model_for_summaries_makes_no_run_spend(self) -> None:
+        chosen = choose_models(task({"summaries": "c"}), Settings(), False)
+
+        assert chosen.is_offline
+        assert chosen.summaries == ""
+
+    def test_the_offline_model_summarises_no_language_model(self) -> None:
+        with pytest.raises(SpecError, match="cannot summarise") as caught:
+            choose_models(task({"lead": "a", "summaries": "offline"}), Settings(), True)
+
+        assert caught.value.field == "model.summaries"
+
+    @pytest.mark.parametrize(
         ("model", "field"),
         [
             ("openai:gpt-5", "model.lead"),
             ({"lead": "a", "subagents": "two words"}, "model.subagents"),
+            ({"summaries": "two words"}, "model.summaries"),
+            ({"lead": "offline", "summaries": " "}, "model.summaries"),
         ],
     )
     def test_what_is_no_model_is_refused_before_a_run(

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.access import check_access, has_credentials
+from orchestrator.cli.context_lines import context_lines, context_rows
 from orchestrator.cli.estimate import Estimate, Figures, estimate_run
 from orchestrator.cli.output import dollars, safe
 from orchestrator.cli.profile_table import profile_lines, profile_row
-from orchestrator.cli.tool_table import definition_tokens
-from orchestrator.context.tokens import estimate
 from orchestrator.errors import SpecError
 from orchestrator.events.phrases import names_phrase
 from orchestrator.models.base import Usage
@@ -22,10 +21,10 @@ from orchestrator.runtime.prepare import Prepared, prepare
 from orchestrator.settings import OFFLINE, Settings
 from orchestrator.spec.document import dump
 from orchestrator.spec.loader import blame, load_task
-from orchestrator.spec.not_yet import READY_POLICY
-from orchestrator.spec.profiles import DELEGATION, LEAD, allowed_tools
 
 __all__ = ["check_lines", "check_task"]
+
+_HELPERS = {"summaries": "summaries by", "judge": "summaries judged by"}
 
 PriceOf = Callable[[str], Price | None]
 
@@ -54,14 +53,11 @@ def check_task(
         )
         if not prepared.models.is_offline:
             check_access(env)
-        models = _models(prepared)
     except SpecError as error:
         raise blame(error, path, overrides) from error
     used = models_used(prepared.models, prepared.profiles)
     expected = estimate_run(
         prepared,
-        count=estimate,
-        tool_tokens=lambda name: definition_tokens(_tools(prepared, name)),
         usd_of=lambda model, usage: _usd(price_of(model), usage),
     )
     return {
@@ -70,13 +66,16 @@ def check_task(
             "lead": prepared.models.lead,
             "subagents": prepared.models.subagents,
             "fallback": prepared.models.fallback or None,
+            "summaries": prepared.models.summaries or None,
+            "judge": prepared.models.judge or None,
             "reason": prepared.models.reason,
         },
-        "profiles": _profiles(prepared, models),
+        "profiles": _profiles(prepared),
         "prompts": {
             name: str(file) for name, file in sorted(prepared.book.shadowing().items())
         },
         "context": [file.path for file in prepared.context_files],
+        "numbers": context_rows(prepared.numbers),
         "estimate": _estimate(expected, prepared),
         "prices": _prices(used, price_of),
         "notices": [
@@ -122,25 +121,6 @@ def _no_key(prepared: Prepared, env: Mapping[str, str]) -> Iterator[str]:
         )
 
 
-def _tools(prepared: Prepared, name: str) -> set[str]:
-    """Return the tools of a profile that the lead sends, or of the lead."""
-    profile, is_lead = prepared.found.profiles[name], name == LEAD
-    limits, may_delegate = prepared.task.limits, prepared.task.limits.depth > 1
-    tools = set(allowed_tools(profile, is_lead=is_lead, may_delegate=may_delegate))
-    if not (prepared.profiles.subagents and limits.subagents and limits.depth):
-        tools -= set(DELEGATION)
-    return tools
-
-
-def _models(prepared: Prepared) -> dict[str, str]:
-    """Return the model of the lead and of each profile, by name."""
-    chosen, profiles = prepared.models, prepared.profiles
-    models = {LEAD: chosen.of_profile(profiles.lead.model, lead=True)}
-    for name, profile in profiles.subagents.items():
-        models[name] = chosen.of_profile(profile.model)
-    return models
-
-
 def _usd(price: Price | None, usage: Usage) -> float | None:
     return None if price is None else price.usd(usage)
 
@@ -151,9 +131,10 @@ def _prices(models: Sequence[str], price_of: PriceOf) -> dict[str, Any]:
     return {model: None if price is None else price.told() for model, price in known}
 
 
-def _profiles(prepared: Prepared, models: dict[str, str]) -> list[dict[str, Any]]:
+def _profiles(prepared: Prepared) -> list[dict[str, Any]]:
     profiles = (prepared.profiles.lead, *prepared.profiles.subagents.values())
     may_delegate = prepared.task.limits.depth > 1
+    models = {each.name: each.model for each in prepared.numbers}
     return [
         {**profile_row(each, may_delegate=may_delegate), "model": models[each.name]}
         for each in profiles
@@ -196,6 +177,9 @@ def check_lines(report: Mapping[str, Any]) -> Iterator[str]:
     if report["models"]["fallback"]:
         fallback = report["models"]["fallback"]
         yield f"after a refusal: {fallback} (the estimate leaves it out)"
+    for name in ("summaries", "judge"):
+        if model := report["models"][name]:
+            yield f"{_HELPERS[name]}: {model} (the estimate leaves it out)"
     yield ""
     yield "profiles"
     yield from (f"  {line}" for line in profile_lines(report["profiles"]))
@@ -204,6 +188,8 @@ def check_lines(report: Mapping[str, Any]) -> Iterator[str]:
     if report["context"]:
         yield f"context files: {', '.join(report['context'])}"
     yield ""
+    yield from context_lines(report["numbers"], report["task"]["context_policy"])
+    yield ""
     yield from _estimate_lines(report["estimate"], report["models"])
     yield from _price_lines(report["prices"])
     for notice in report["notices"]:
@@ -211,9 +197,7 @@ def check_lines(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _shown(task: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the task without what is empty, and of the policy what can be set."""
-    policy = task["context_policy"]
-    task = {**task, "context_policy": {name: policy[name] for name in READY_POLICY}}
+    """Return the task without what is empty."""
     shown: dict[str, Any] = {}
     for name, value in task.items():
         kept = value

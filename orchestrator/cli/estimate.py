@@ -6,16 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from orchestrator.models.base import Usage
+from orchestrator.runtime.fixed import BRIEF_TOKENS
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.settings import OFFLINE
-from orchestrator.spec.first_messages import lead_first_message, workspace_text
 from orchestrator.spec.profiles import asks_to_delegate
 
 __all__ = ["Estimate", "Figures", "estimate_run"]
 
 SUBAGENTS_WITHOUT_QUESTIONS = 4
 OUTPUT_PER_CALL = 250
-BRIEF_TOKENS = 500
 FINDINGS_TOKENS = 1200
 
 
@@ -81,23 +80,19 @@ class _Start:
 def estimate_run(
     prepared: Prepared,
     *,
-    count: Callable[[str], int],
-    tool_tokens: Callable[[str], int],
     usd_of: Callable[[str, Usage], float | None],
 ) -> Estimate:
     """Return what a run of `prepared` will probably take.
 
     Args:
         prepared: the task with all that it uses.
-        count: tokens of a text.
-        tool_tokens: tokens of the tool definitions of a profile, by its name.
         usd_of: dollars of a usage of a model; None where the price is not known.
     """
     task, agents = prepared.task, list(prepared.profiles.subagents.values())
     wanted = len(task.questions) or SUBAGENTS_WITHOUT_QUESTIONS
     can_send = bool(agents and task.limits.depth)
     number = min(wanted, task.limits.subagents) if can_send else 0
-    lead, workers = _starts(prepared, number, count=count, tool_tokens=tool_tokens)
+    lead, workers = _starts(prepared, number)
 
     def course(work: _Work, *, is_cached: bool = True) -> Figures:
         usages = _usages(
@@ -119,29 +114,10 @@ def estimate_run(
     )
 
 
-def _starts(
-    prepared: Prepared,
-    number: int,
-    *,
-    count: Callable[[str], int],
-    tool_tokens: Callable[[str], int],
-) -> tuple[_Start, list[_Start]]:
+def _starts(prepared: Prepared, number: int) -> tuple[_Start, list[_Start]]:
     """Return what the lead and each of `number` subagents begin with."""
-    task, selection, models = prepared.task, prepared.profiles, prepared.models
-    facts = count(workspace_text(task.workspace.name, book=prepared.book))
-    files = prepared.context_files
-    first = lead_first_message(task, selection.subagents, files, book=prepared.book)
-    profile = selection.lead
-    own = count(profile.prompt) + tool_tokens(profile.name) + count(first)
-    lead = _Start(models.of_profile(profile.model, lead=True), own + facts)
-    shared = facts + sum(count(file.text) for file in files) + BRIEF_TOKENS
-    agents = list(selection.subagents.values())
-    workers: list[_Start] = []
-    for place in range(number):
-        profile = agents[place % len(agents)]
-        own = count(profile.prompt) + tool_tokens(profile.name)
-        workers.append(_Start(models.of_profile(profile.model), own + shared))
-    return lead, workers
+    lead, *agents = (_Start(each.model, each.fixed_tokens) for each in prepared.numbers)
+    return lead, [agents[place % len(agents)] for place in range(number)]
 
 
 def _usages(

@@ -17,6 +17,7 @@ from orchestrator.spec.task import Task
 
 __all__ = [
     "fallback_notices",
+    "helper_notices",
     "models_used",
     "price_changes",
     "price_file_notices",
@@ -34,9 +35,7 @@ CLOSE = 0.9
 def models_used(models: ModelsChosen, profiles: Selection) -> list[str]:
     """Return the models that a run may ask, each once, sorted."""
     used = _asked_first(models, profiles)
-    if models.fallback and used != {OFFLINE}:
-        used.add(models.fallback)
-    return sorted(used)
+    return sorted(used | set(_asked_later(models, profiles)))
 
 
 def _asked_first(models: ModelsChosen, profiles: Selection) -> set[str]:
@@ -45,6 +44,18 @@ def _asked_first(models: ModelsChosen, profiles: Selection) -> set[str]:
     return used | {
         models.of_profile(each.model) for each in profiles.subagents.values()
     }
+
+
+def _asked_later(models: ModelsChosen, profiles: Selection) -> dict[str, str]:
+    """Return the other models that may be asked → the field that names each."""
+    if _asked_first(models, profiles) == {OFFLINE}:
+        return {}
+    named = {
+        models.judge: "context_policy.judge",
+        models.summaries: "model.summaries",
+        models.fallback: "fallback_model",
+    }
+    return {model: field for model, field in named.items() if model}
 
 
 def usd_limit(
@@ -59,9 +70,13 @@ def usd_limit(
     unknown = [model for model in used if price_of(model) is None]
     if not unknown:
         return task.limits.usd, []
-    names = ", ".join(f"`{model}`" for model in unknown)
-    if not set(unknown) & _asked_first(models, profiles):
-        names += " (`fallback_model`)"
+    fields = _asked_later(models, profiles)
+    for model in _asked_first(models, profiles):
+        fields.pop(model, None)
+    names = ", ".join(
+        f"`{model}` (`{fields[model]}`)" if model in fields else f"`{model}`"
+        for model in unknown
+    )
     meant = "".join(_guess(model, used, price_of) for model in unknown)
     if "usd" in task.limits.model_fields_set:
         raise SpecError(
@@ -101,6 +116,24 @@ def fallback_notices(models: ModelsChosen, profiles: Selection) -> Iterator[str]
             f"`fallback_model: {fallback}` is the model of some agents already: after "
             "their refusals nobody goes on"
         )
+
+
+def helper_notices(task: Task, models: ModelsChosen) -> Iterator[str]:
+    """Yield a line where a model that is to help with summaries is never asked."""
+    named = (
+        ("model.summaries", task.model.summaries),
+        ("context_policy.judge", task.context_policy.judge),
+    )
+    for field, name in named:
+        if name is None:
+            continue
+        if models.is_offline:
+            yield f"`{field}: {name}` is not used: this run is offline"
+        elif task.context_policy.policy != "ladder":
+            yield (
+                f"`{field}: {name}` is not used: policy "
+                f"`{task.context_policy.policy}` summarises nothing"
+            )
 
 
 def told_prices(used: Sequence[str], price_of: PriceOf) -> dict[str, dict[str, Any]]:

@@ -11,10 +11,12 @@ from orchestrator.errors import SpecError
 from orchestrator.models.pricing import Price
 from orchestrator.runtime.costs import (
     fallback_notices,
+    helper_notices,
     models_used,
     price_file_notices,
     usd_limit,
 )
+from orchestrator.runtime.fixed import AgentNumbers, agent_numbers
 from orchestrator.settings import (
     OFFLINE,
     ModelsChosen,
@@ -44,6 +46,7 @@ class Prepared:
         context_files: as agents are shown them, before redaction.
         usd: limit in dollars, or None where a model's price is unknown.
         notices: for the user, a line each.
+        numbers: of the lead's context, then of those of each profile it may send.
     """
 
     task: Task
@@ -54,6 +57,7 @@ class Prepared:
     context_files: tuple[ContextFile, ...]
     usd: float | None
     notices: tuple[str, ...]
+    numbers: tuple[AgentNumbers, ...]
 
 
 def prepare(
@@ -90,7 +94,13 @@ def prepare(
     models = choose_models(task, settings, can_call, has_endpoint=has_endpoint)
     if needs_credentials and not models.is_offline:
         check_access(env)
-    models = replace(models, fallback=fallback_of(task, models))
+    models = replace(
+        models,
+        fallback=fallback_of(task, models),
+        judge=_judge_of(task, models),
+        summaries=models.summaries if _summarises(task) else "",
+    )
+    context_files = read_context(task.workspace, task.context or ())
     usd, notices = usd_limit(task, models, profiles, price_of)
     return Prepared(
         task=task,
@@ -98,7 +108,7 @@ def prepare(
         profiles=profiles,
         found=found,
         book=book,
-        context_files=read_context(task.workspace, task.context or ()),
+        context_files=context_files,
         usd=usd,
         notices=(
             models.reason,
@@ -107,8 +117,12 @@ def prepare(
             *_ignored(models, profiles, book),
             *depth_notices(task.limits, profiles.subagents.values()),
             *fallback_notices(models, profiles),
+            *helper_notices(task, models),
             *price_file_notices(models_used(models, profiles), price_of),
             *notices,
+        ),
+        numbers=agent_numbers(
+            task, models, profiles, book=book, context_files=context_files
         ),
     )
 
@@ -130,6 +144,18 @@ def fallback_of(task: Task, models: ModelsChosen) -> str:
             field="fallback_model",
         )
     return fallback
+
+
+def _summarises(task: Task) -> bool:
+    return task.context_policy.policy == "ladder"
+
+
+def _judge_of(task: Task, models: ModelsChosen) -> str:
+    """Return the bare id of the model that judges summaries, or ""."""
+    judge = task.context_policy.judge
+    if judge is None or models.is_offline or not _summarises(task):
+        return ""
+    return bare_model(judge, field="context_policy.judge")
 
 
 def _ignored(
