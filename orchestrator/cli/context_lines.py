@@ -44,7 +44,7 @@ def context_lines(
             f"about {row['fixed_tokens']:,} always there",
         )
         if row["window_tokens"] is None:
-            yield f"  {name}: window unknown, {fixed}; no marks: nothing is bounded"
+            yield f"  {name}: window unknown, {fixed}; no marks, numbers as written"
             continue
         yield f"  {name}: window {row['window_tokens']:,}, {fixed}, {_marks(row)}"
         yield f"    {_sizes(row)}"
@@ -53,11 +53,13 @@ def context_lines(
 
 
 def _marks(row: Mapping[str, Any]) -> str:
+    soft, hard = f"{row['soft_tokens']:,}", f"{row['hard_tokens']:,}"
+    if row["policy"] == "ladder":
+        return f"cleared from {soft}, compacted from {hard}"
+    drops = f"from {hard} the oldest steps go, down to {soft}"
     if row["policy"] == "window":
-        return f"the last {row['last_steps']} steps are shown"
-    if row["policy"] == "budget":
-        return f"the newest steps up to {row['hard_tokens']:,} are shown"
-    return f"cleared from {row['soft_tokens']:,}, compacted from {row['hard_tokens']:,}"
+        return f"the last {row['last_steps']} steps are shown; {drops}"
+    return drops
 
 
 def _sizes(row: Mapping[str, Any]) -> str:

@@ -29,6 +29,8 @@ REPLY_TOKENS: Final = 150
 LEAST_RESULT_TOKENS: Final = 200
 SMALL_RESULT_TOKENS: Final = 1000
 """Where not even this many tokens a result fit, fewer of the newest are spared."""
+USUAL_STATE: Final = 0.25
+"""Of the share of state, notes and summary, that is usually in use."""
 SUMMARY_PART: Final = 0.6
 """Of the share of state, notes and summary; the rest is never summarised."""
 UNKNOWN_WINDOW_TOKENS: Final = 32_000
@@ -151,6 +153,10 @@ def resolve(
     kept = max(min(recent, hard - base - LEAST_STEP_TOKENS), step)
     tail = max(step, kept / 2, kept - policy.reopen_files * policy.reopen_tokens)
     files, each = _reopened(policy, kept - tail)
+    # The spared and the next one fit below the hard mark; else nothing could be cleared
+    # and each step would end in a compaction.
+    spared = (hard - base + (1 - USUAL_STATE) * layers.state) / step - 1
+    spared = min(spared, recent / SMALL_RESULT_TOKENS)
     summary = min(policy.summary_share * window, SUMMARY_PART * layers.state, output)
     return Numbers(
         policy=policy.policy,
@@ -160,8 +166,8 @@ def resolve(
         hard_tokens=_whole(hard),
         read_tokens=_whole(read),
         clip_tokens=_whole(clip),
-        keep_results=_at_most(policy.keep_results, recent / SMALL_RESULT_TOKENS),
-        digest_tokens=_whole(min(policy.digest_tokens, recent / 20)),
+        keep_results=_at_most(policy.keep_results, spared),
+        digest_tokens=_whole(min(policy.digest_tokens, recent / 40)),
         tail_steps=_at_most(policy.tail_steps, tail / LEAST_STEP_TOKENS),
         tail_tokens=_whole(tail),
         summary_tokens=_whole(summary),

@@ -67,8 +67,8 @@ def test_what_shrinks_in_a_small_window_is_told_with_the_reason(
 @pytest.mark.parametrize(
     ("preset", "words"),
     [
-        ("dialogue", "the last 20 steps are shown"),
-        ("short", "the newest steps up to 172,627 are shown"),
+        ("dialogue", "the last 20 steps are shown; from 143,856 the oldest steps go"),
+        ("short", "from 172,627 the oldest steps go, down to 153,446"),
     ],
 )
 def test_the_plain_policies_say_what_is_shown(
