@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import orjson
@@ -27,6 +27,8 @@ def conversation_lines(
     *,
     detail: Detail,
     style: Style,
+    notes: Mapping[int, Sequence[str]] | None = None,
+    turns_before: int = 0,
 ) -> Iterator[str]:
     """Yield the lines of a conversation.
 
@@ -36,14 +38,17 @@ def conversation_lines(
         detail: `short`: the first lines of long texts; `full`: all of them; `exact`:
             also the input of calls as it is.
         style: colours.
+        notes: number of messages → remarks behind so many, on one line each.
+        turns_before: turns of the agent that are not in `messages`.
     """
     whole = detail != "short"
     yield _rule("system prompt", style)
     wrap = detail != "exact"
     yield from _body(text_of(system), "", whole=whole, style=style, wrap=wrap)
     names: dict[str, str] = {}
-    turn = 0
+    turn, remarks = turns_before, notes or {}
     for index, message in enumerate(messages):
+        yield from _remarks(remarks.get(index, ()), style)
         content = message["content"]
         blocks = [text_block(content)] if isinstance(content, str) else content
         turn += message["role"] == "assistant"
@@ -54,6 +59,13 @@ def conversation_lines(
                 yield from _exact_call(block, names, style)
             else:
                 yield from _block(block, names, whole=whole, wrap=wrap, style=style)
+    yield from _remarks(remarks.get(len(messages), ()), style)
+
+
+def _remarks(texts: Sequence[str], style: Style) -> Iterator[str]:
+    for text in texts:
+        yield ""
+        yield style(fill(safe(text), indent="   ", first="── "), "yellow")
 
 
 def _heading(role: str, blocks: Sequence[Block], turn: int, index: int) -> str:

@@ -32,6 +32,7 @@ _SPEC = "orchestrator.cli.spec_commands"
 _CONTROL = "orchestrator.cli.control_commands"
 _READ = "orchestrator.cli.readers"
 _LOGS = "orchestrator.cli.log_reader"
+_CONTEXT = "orchestrator.cli.context_reader"
 _TRANSCRIPT = "orchestrator.cli.transcript_reader"
 
 # The help stands here, so that `--help` loads no command.
@@ -50,6 +51,8 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "logs": (f"{_LOGS}:logs", "What happened, one line an event; --follow."),
         "notes": (f"{_READ}:notes", "The notes the lead keeps (progress.md)."),
         "transcript": (f"{_TRANSCRIPT}:transcript", "An agent's whole conversation."),
+        "context": (f"{_CONTEXT}:context", "What filled the context, turn by turn."),
+        "diff": (f"{_CONTEXT}:diff", "What a compaction kept, dropped and summarised."),
     },
     "Steer a live run": {
         "stop": (f"{_CONTROL}:stop", "Stop a run gently, or one subagent: --agent."),

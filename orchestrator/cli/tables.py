@@ -181,6 +181,8 @@ def _notes(agent: AgentView, view: RunView, now: datetime | None) -> Iterator[st
         yield "usd by model: " + ", ".join(
             f"{model} {dollars(cost['usd'])}" for model, cost in costs
         )
+    if edited := _edited(agent):
+        yield edited
     if agent.unsupported:
         what = count_phrase(agent.unsupported, "finding")
         claims = agent.unsupported_claims
@@ -191,6 +193,13 @@ def _notes(agent: AgentView, view: RunView, now: datetime | None) -> Iterator[st
     for title in agent.reused_for:
         yield f"its findings also answer the brief {quoted(title)}"
     yield from _undelivered(agent, view)
+
+
+def _edited(agent: AgentView) -> str:
+    """Return how often its context was cut down, or ""."""
+    counts = (("clear", agent.clears), ("compaction", agent.compactions))
+    named = [count_phrase(count, noun) for noun, count in counts if count]
+    return f"context: {', '.join(named)}" if named else ""
 
 
 def _undelivered(agent: AgentView, view: RunView) -> Iterator[str]:

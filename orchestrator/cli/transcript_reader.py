@@ -24,10 +24,12 @@ from orchestrator.events import Event
 from orchestrator.events.phrases import count_phrase
 from orchestrator.inspection.pages import Pages
 from orchestrator.inspection.reading import load_run
+from orchestrator.inspection.sentences import describe
+from orchestrator.messages import Message
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.layout import RunFolder, find_run
 from orchestrator.store.reading import DAMAGED, read_events
-from orchestrator.store.transcript import rebuild
+from orchestrator.store.transcript import Edited, edits_of, rebuild
 
 __all__ = ["transcript"]
 
@@ -50,7 +52,8 @@ def transcript(
 ) -> None:
     """Show the conversation of AGENT (`lead`, `a1`, …) in RUN, oldest first.
 
-    `→` is a tool call, `←` its result. Long results show their first lines.
+    `→` is a tool call, `←` its result. Long results show their first lines. It is the
+    whole conversation; a line says where something was no longer sent from then on.
     """
     folder = find_run(runs_dir, run)
     events, damaged = _agent_events(folder, agent)
@@ -59,12 +62,21 @@ def transcript(
         raise SpecError(_no_agent(folder, agent))
     if turn is not None:
         events = _until_turn(events, turn)
-    messages = rebuild(events, agent)
+    whole = rebuild(events, agent, as_sent=False)
+    messages = whole if turn is None else rebuild(events, agent)
     system = start.data.get("system") or []
     if as_json:
         _warn_damaged(damaged)
         tools = start.data.get("tools") or []
-        print_json({"system": system, "tools": tools, "messages": messages})
+        edits = [] if turn is not None else edits_of(events, agent)
+        print_json(
+            {
+                "system": system,
+                "tools": tools,
+                "messages": messages,
+                "edits": [_edit_row(each) for each in edits],
+            }
+        )
         return
     _warn_damaged(damaged)
     style = Style()
@@ -77,9 +89,35 @@ def transcript(
         )
         print(fill(f"as sent at turn {turn}, with the tools {names}"))
     detail: Detail = "exact" if turn is not None else "full" if full else "short"
-    for line in conversation_lines(system, messages, detail=detail, style=style):
+    for line in conversation_lines(
+        system,
+        messages,
+        detail=detail,
+        style=style,
+        notes=_notes(events, agent) if turn is None else None,
+        turns_before=_answers(whole) - _answers(messages),
+    ):
         print(line)
     _print_ending(events, style)
+
+
+def _notes(events: list[Event], agent: str) -> dict[int, list[str]]:
+    """Return what was no longer sent, by the number of messages before it."""
+    notes: dict[int, list[str]] = {}
+    for each in edits_of(events, agent):
+        before = f"before turn {each.event.data.get('turn')}: "
+        notes.setdefault(each.messages, []).append(before + describe(each.event))
+    return notes
+
+
+def _edit_row(edited: Edited) -> dict[str, Any]:
+    event = edited.event
+    told = {"kind": event.kind, "turn": event.data.get("turn"), "seq": event.seq}
+    return {"messages_before": edited.messages, **told, "says": describe(event)}
+
+
+def _answers(messages: Iterable[Message]) -> int:
+    return sum(each["role"] == "assistant" for each in messages)
 
 
 def _agent_events(folder: RunFolder, agent: str) -> tuple[list[Event], int]:
@@ -111,7 +149,7 @@ def _until_turn(events: list[Event], turn: int) -> list[Event]:
     """Return the events before the request of `turn` (the last, if it was repeated)."""
     asked: dict[int, int] = {}
     for index, event in enumerate(events):
-        if event.kind == "model.requested":
+        if event.kind == "model.requested" and not event.data.get("purpose"):
             asked[int(event.data.get("turn") or 0)] = index
     if turn not in asked:
         there = f"1 to {max(asked)}" if asked else "none"

@@ -48,6 +48,9 @@ class AgentView:
     waits: Waits = field(default_factory=Waits)
     cache_misses: dict[str, int] = field(default_factory=dict)
     """Cause → how often a request read clearly less from the cache than it should."""
+    clears: int = 0
+    """How often results were no longer sent; and steps, in the next one."""
+    compactions: int = 0
     tokens: Tokens = field(default_factory=Tokens)
     cost: Cost = field(default_factory=Cost)
     context_tokens: int = 0
@@ -222,6 +225,8 @@ class AgentView:
             "tool_errors": self.call_errors,
             **self.waits.to_dict(),
             "cache_misses": self.cache_misses,
+            "clears": self.clears,
+            "compactions": self.compactions,
             "tokens": self.tokens.to_dict(),
             **self.cost.to_dict(),
             "explored_tokens": self.explored_tokens,
@@ -262,8 +267,10 @@ class AgentView:
     def _on_requested(self, data: dict[str, Any], _at: datetime | None) -> None:
         self._open()
         self.turns = max(self.turns, int(number(data.get("turn"))))
-        self.context_tokens = int(number(data.get("estimated_tokens")))
-        most = self.context_tokens + int(number(data.get("max_output_tokens")))
+        estimated = int(number(data.get("estimated_tokens")))
+        if not data.get("purpose"):
+            self.context_tokens = estimated
+        most = estimated + int(number(data.get("max_output_tokens")))
         most = int(number(data.get("reserved_tokens"))) or most
         self._set_aside = number(data.get("reserved_usd")), most
 
@@ -272,7 +279,8 @@ class AgentView:
         if isinstance(usage, dict):
             before = self.tokens.sent
             self.tokens.add_usage(usage)
-            self.context_tokens = self.tokens.sent - before or self.context_tokens
+            if not data.get("purpose"):
+                self.context_tokens = self.tokens.sent - before or self.context_tokens
             if usage.get("known") is False:
                 self.cost.add_cut(*self._set_aside)
         if self._is_first:
@@ -307,6 +315,12 @@ class AgentView:
         cause = str(data.get("cause", ""))
         self.cache_misses[cause] = self.cache_misses.get(cause, 0) + 1
 
+    def _on_cleared(self, _data: dict[str, Any], _at: datetime | None) -> None:
+        self.clears += 1
+
+    def _on_compacted(self, _data: dict[str, Any], _at: datetime | None) -> None:
+        self.compactions += 1
+
     @property
     def _is_first(self) -> bool:
         """Return whether it is the lead, or at work on its brief."""
@@ -327,5 +341,7 @@ class AgentView:
         "model.failed": _on_failed,
         "model.replaced": _on_replaced,
         "cache.missed": _on_cache_missed,
+        "context.cleared": _on_cleared,
+        "context.compacted": _on_compacted,
         "tool.ended": _on_tool_ended,
     }

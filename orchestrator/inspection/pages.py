@@ -9,12 +9,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from orchestrator.events import Event, ModelAnswered, RunStarted
+from orchestrator.events import (
+    ContextCleared,
+    ContextCompacted,
+    Event,
+    ModelAnswered,
+    RunStarted,
+)
 from orchestrator.messages import with_texts
 from orchestrator.security.own import own_secrets
 from orchestrator.security.redaction import Redactor
 
 __all__ = ["Pages"]
+
+_OF_MODELS = {
+    ModelAnswered.KIND: ("content",),
+    ContextCleared.KIND: ("stubs",),
+    ContextCompacted.KIND: (
+        "text", "summary", "checks", "added", "own_rules", "failures",
+    ),
+}  # fmt: skip
+"""Kind → fields that hold, or are made of, what models said."""
 
 
 class Pages:
@@ -33,10 +48,12 @@ class Pages:
         """Return the event as it may be shown; those of a run come in order."""
         if event.kind == RunStarted.KIND:
             self._salted(event.data.get("salt"))
-        if event.kind != ModelAnswered.KIND:
-            return event
-        content = with_texts(event.data.get("content"), self._redact)
-        return replace(event, data={**event.data, "content": content})
+        told = {
+            name: with_texts(event.data[name], self._redact)
+            for name in _OF_MODELS.get(event.kind, ())
+            if name in event.data
+        }
+        return replace(event, data={**event.data, **told}) if told else event
 
     def _salted(self, salt: object) -> None:
         try:

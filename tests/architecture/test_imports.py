@@ -16,7 +16,9 @@ CORNERS = {
     "orchestrator.models.anthropic",
 }
 """The command itself; and the one module that may load the SDK."""
-OPTIONAL = {"anthropic", "docx", "mcp", "pypdf", "ray", "selectolax", "starlette"}
+OPTIONAL = {
+    "anthropic", "docx", "matplotlib", "mcp", "pypdf", "ray", "selectolax", "starlette",
+}  # fmt: skip
 
 PROBE = """
 import importlib, json, os, sys

@@ -1,0 +1,161 @@
+"""The commands `context` and `diff`: what filled the context, what was compacted."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from orchestrator.cli.compaction_text import compaction_lines
+from orchestrator.cli.context_table import agent_lines, overview_lines
+from orchestrator.cli.options import json_option, runs_dir_option
+from orchestrator.cli.output import Style, print_json, safe
+from orchestrator.errors import SpecError
+from orchestrator.events import Event
+from orchestrator.ids import LEAD
+from orchestrator.inspection.compactions import compaction_of
+from orchestrator.inspection.context import AgentContext, contexts_of
+from orchestrator.inspection.context_sums import (
+    estimate_error,
+    health_of,
+    largest,
+    tool_sums,
+)
+from orchestrator.store.artifacts import Artifacts
+from orchestrator.store.layout import RunFolder, find_run
+from orchestrator.store.reading import read_events
+
+__all__ = ["context", "diff"]
+
+MOST_LARGEST = 20
+"""Results that JSON names."""
+
+# `\b` keeps the lines that follow it as they are.
+CONTEXT_HELP = """Show what filled the context in RUN, turn by turn.
+
+The lead in full and a line for each subagent; --agent shows another one in full.
+
+\b
+sent       tokens of the request as the service counted them; ~ is an estimate
+est        how far our estimate of it was off
+cache      share of it that came from the cache
+first      time to the first token of the answer
+fixed      prompt, tools and task
+kept       state, notes, summary, subagents, memory, findings
+results    of tools, whole; stubs: what is left of results that were cleared
+said       what the agent said and thought; told: what the program added
+"""
+
+
+@click.command(help=CONTEXT_HELP)
+@click.argument("run")
+@click.option("--agent", metavar="AGENT", help="This agent in full: `lead`, `a1`, …")
+@click.option(
+    "--png",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Also draw it into FILE (needs the extra `plots`).",
+)
+@runs_dir_option
+@json_option
+def context(
+    run: str, agent: str | None, png: Path | None, runs_dir: Path, as_json: bool
+) -> None:
+    """Show what filled the context."""
+    folder = find_run(runs_dir, run)
+    agents = contexts_of(read_events(folder.events))
+    if agent is not None and agent not in agents:
+        raise SpecError(_no_agent(agent, agents), field="--agent")
+    if not agents:
+        print("nothing was sent to a model in this run", file=sys.stderr)
+    shown = agents.get(agent or LEAD) or next(iter(agents.values()), None)
+    if png is not None and shown is not None and shown.turns:
+        # Loads a large library.
+        from orchestrator.cli.context_picture import (  # noqa: PLC0415 - see above
+            save_picture,
+        )
+
+        save_picture(shown, png)
+        print(f"drawn: {safe(str(png))}", file=sys.stderr)
+    if as_json:
+        chosen = agents.values() if agent is None else [agents[agent]]
+        figures = [_figures(each) for each in chosen]
+        print_json({"run": folder.path.name, "agents": figures})
+        return
+    style = Style()
+    for line in agent_lines(shown, style=style) if shown else ():
+        print(line)
+    others = [each for each in agents.values() if each is not shown]
+    if agent is None and others:
+        print()
+        for line in overview_lines(others, style=style):
+            print(line)
+
+
+@click.command()
+@click.argument("run")
+@click.argument("agent")
+@click.argument("n", type=int, metavar="N")
+@runs_dir_option
+@json_option
+def diff(run: str, agent: str, n: int, runs_dir: Path, as_json: bool) -> None:
+    """Show the N-th compaction of AGENT in RUN: kept, dropped, summary, checks.
+
+    `h12` names the step 12, and `h12.2` its second call; the agent opens them so.
+    """
+    folder = find_run(runs_dir, run)
+    agents = contexts_of(_shown_events(folder, agent))
+    if agent not in agents:
+        known = contexts_of(read_events(folder.events))
+        raise SpecError(_no_agent(agent, known), field="AGENT")
+    found = compaction_of(agents[agent], n)
+    if as_json:
+        print_json({"run": folder.path.name, **found.to_dict()})
+        return
+    for line in compaction_lines(found, style=Style()):
+        print(line)
+
+
+def _shown_events(folder: RunFolder, agent: str) -> Iterator[Event]:
+    """Yield the events of one agent, whole, as they may be shown."""
+    # Loaded only here: `context` shows nothing of what models said.
+    from orchestrator.inspection.pages import Pages  # noqa: PLC0415 - see above
+
+    pages = Pages(os.environ)
+    for event in read_events(folder.events, Artifacts(folder.artifacts)):
+        if event.agent in ("", agent):
+            yield pages.event(event)
+
+
+def _no_agent(agent: str, known: dict[str, AgentContext]) -> str:
+    return f"no agent `{agent}` in this run; there are: {', '.join(known) or 'none'}"
+
+
+def _figures(context: AgentContext) -> dict[str, Any]:
+    error = estimate_error(context)
+    asides = [
+        {name: getattr(each, name) for name in each.__slots__}
+        for each in context.asides
+    ]
+    return {
+        "id": context.id,
+        "title": context.title,
+        "role": context.role,
+        "model": context.model,
+        "window_tokens": context.window_tokens,
+        "soft_tokens": context.soft_tokens,
+        "hard_tokens": context.hard_tokens,
+        "peak_tokens": context.peak,
+        "sent_tokens": context.sent,
+        "cache_share": context.cache_share,
+        "turns": [turn.to_dict() for turn in context.turns.values()],
+        "asides": asides,
+        "edits": [health.to_dict() for health in health_of(context)],
+        "largest": [call.to_dict() for call in largest(context, most=MOST_LARGEST)],
+        "tools": [tool.to_dict() for tool in tool_sums(context)],
+        "estimates": None if error is None else error.to_dict(),
+    }

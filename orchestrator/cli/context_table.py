@@ -1,0 +1,230 @@
+"""What filled the context of an agent, as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from orchestrator.cli.output import Style, cut, fill, pad, safe, terminal_width
+from orchestrator.cli.stacked_chart import Column, chart_lines
+from orchestrator.events.phrases import call_phrase, count_phrase, duration, tokens
+from orchestrator.inspection.context import AgentContext, Call, Edit, Turn
+from orchestrator.inspection.context_sums import (
+    AGAIN_TURNS,
+    ERROR_TURNS,
+    Health,
+    estimate_error,
+    health_of,
+    largest,
+    tool_sums,
+)
+from orchestrator.inspection.layers import by_group
+from orchestrator.inspection.sentences import describe
+
+__all__ = ["agent_lines", "overview_lines"]
+
+_COLUMNS = (
+    ("turn", 4), ("sent", 6), ("est", 5), ("cache", 5), ("first", 6),
+    ("fixed", 6), ("kept", 6), ("results", 7), ("stubs", 6), ("said", 6), ("told", 6),
+)  # fmt: skip
+_FULL = ("full", 5)
+"""Where the window is known."""
+_MOST_TOOLS = 6
+_MOST_MISSED = 3
+
+_OVERVIEW = (
+    ("turns", 5), ("peak", 6), ("last", 6), ("sent", 6), ("cache", 5), ("cleared", 7),
+    ("compacted", 9),
+)  # fmt: skip
+
+
+def agent_lines(context: AgentContext, *, style: Style) -> Iterator[str]:
+    """Yield everything about the context of one agent: turns, plot, sums, health."""
+    title = safe(f"{context.id}: {context.title}")
+    model = " " + safe(f"({context.model})") if context.model else ""
+    yield style(title, "bold") + model
+    if told := _window(context):
+        yield told
+    if not context.turns:
+        yield "nothing was sent yet"
+        return
+    yield ""
+    yield from _table(context, style)
+    yield ""
+    columns = [_column(context, turn) for turn in context.turns.values()]
+    yield from chart_lines(columns, marks=_marks(context), style=style)
+    yield from _asides(context)
+    yield from _estimates(context)
+    yield from _offenders(context, style)
+    yield from _health(context, style)
+
+
+def overview_lines(agents: Sequence[AgentContext], *, style: Style) -> Iterator[str]:
+    """Yield one line an agent, a heading first."""
+    names = terminal_width() - sum(columns + 1 for _, columns in _OVERVIEW)
+    heading = "".join(" " + pad(name, n, right=True) for name, n in _OVERVIEW)
+    yield style(pad("agent", names) + heading, "bold")
+    for each in agents:
+        newest = list(each.turns.values())[-1:]
+        texts = (
+            str(len(each.turns)),
+            tokens(each.peak),
+            tokens(newest[0].size) if newest else "-",
+            tokens(each.sent),
+            f"{each.cache_share:.0%}",
+            str(len(each.edits) - len(each.compactions)),
+            str(len(each.compactions)),
+        )
+        figures = "".join(
+            " " + pad(text, n, right=True)
+            for text, (_, n) in zip(texts, _OVERVIEW, strict=True)
+        )
+        yield pad(safe(f"{each.id} {each.title}"), names) + figures
+
+
+def _window(context: AgentContext) -> str:
+    known = (
+        ("window", context.window_tokens),
+        ("soft mark", context.soft_tokens),
+        ("hard mark", context.hard_tokens),
+    )
+    return ", ".join(f"{name} {tokens(size)}" for name, size in known if size)
+
+
+def _marks(context: AgentContext) -> dict[str, int]:
+    known = (("soft", context.soft_tokens), ("hard", context.hard_tokens))
+    return {name: size for name, size in known if size}
+
+
+def _table(context: AgentContext, style: Style) -> Iterator[str]:
+    columns = [*_COLUMNS, *([_FULL] if context.window_tokens else [])]
+    heading = " ".join(pad(name, n, right=True) for name, n in columns)
+    yield style(heading, "bold")
+    edits: dict[int, list[Edit]] = {}
+    for edit in context.edits:
+        edits.setdefault(edit.turn, []).append(edit)
+    for turn in context.turns.values():
+        for edit in edits.pop(turn.turn, []):
+            yield _edit_line(edit, style)
+        texts = _figures(turn, context.window_tokens)
+        yield " ".join(
+            pad(text, n, right=True)
+            for text, (_, n) in zip(texts, columns, strict=True)
+        )
+    for rest in edits.values():  # no request has followed
+        for edit in rest:
+            yield _edit_line(edit, style)
+
+
+def _figures(turn: Turn, window: int | None) -> list[str]:
+    groups = by_group(turn.composition)
+    error = turn.error
+    first = turn.first_token_s
+    return [
+        str(turn.turn),
+        tokens(turn.reported) if turn.reported else f"~{tokens(turn.estimated)}",
+        "-" if error is None else f"{error:+.0%}",
+        f"{turn.cache_share:.0%}" if turn.reported else "-",
+        "-" if first is None else duration(first),
+        *(tokens(count) if count else "-" for count in groups.values()),
+        *([f"{turn.size / window:.0%}"] if window else []),
+    ]
+
+
+def _edit_line(edit: Edit, style: Style) -> str:
+    letter = "C" if edit.is_compaction else "c"
+    text = f"{letter} {safe(describe(edit.event))}"
+    return style(fill(text, indent="       ", first="   - "), "yellow")
+
+
+def _column(context: AgentContext, turn: Turn) -> Column:
+    came = [each for each in context.edits if each.turn == turn.turn]
+    letter = "c" if came else ""
+    letter = "C" if any(each.is_compaction for each in came) else letter
+    known = turn.composition or {"text": turn.size}
+    return str(turn.turn), by_group(known), letter
+
+
+def _asides(context: AgentContext) -> Iterator[str]:
+    if not context.asides:
+        return
+    sent = sum(each.tokens_in for each in context.asides)
+    out = sum(each.tokens_out for each in context.asides)
+    count = count_phrase(len(context.asides), "request")
+    text = f"besides, {count} for summaries: {tokens(sent)} in, {tokens(out)} out"
+    yield ""
+    yield fill(text)
+
+
+def _estimates(context: AgentContext) -> Iterator[str]:
+    found = estimate_error(context)
+    if found is None:
+        return
+    yield ""
+    yield fill(
+        f"estimates of {count_phrase(found.requests, 'request')} against what the "
+        f"service counted: first {found.first:+.1%}, all together {found.total:+.1%}, "
+        f"worst {found.worst:+.1%}"
+    )
+
+
+def _offenders(context: AgentContext, style: Style) -> Iterator[str]:
+    tools = tool_sums(context)
+    if not tools:
+        return
+    yield ""
+    yield style(
+        "by tool: calls, tokens of results, and what all requests carried", "bold"
+    )
+    for tool in tools[:_MOST_TOOLS]:
+        whole = tool.full_tokens
+        clipped = f" of {tokens(whole)}" if whole > tool.tokens * 1.05 + 8 else ""
+        errors = f", {count_phrase(tool.errors, 'error')}" if tool.errors else ""
+        yield (
+            f"  {pad(safe(tool.name), 20)} {count_phrase(tool.calls, 'call')}{errors}, "
+            f"{tokens(tool.tokens)}{clipped}, carried {tokens(tool.carried)}"
+        )
+    if len(tools) > _MOST_TOOLS:
+        yield f"  and {count_phrase(len(tools) - _MOST_TOOLS, 'more tool')}"
+    yield ""
+    yield style("largest results", "bold")
+    for call in largest(context):
+        until = f", gone from turn {call.gone} on" if call.gone else ""
+        text = (
+            f"{pad(tokens(call.tokens), 6, right=True)} × "
+            f"{count_phrase(call.sent, 'request')}  {_named(call)}{until}"
+        )
+        yield cut(f"  {text}", terminal_width())
+
+
+def _named(call: Call) -> str:
+    return safe(f"{call.ref} {call_phrase(call.name, call.input)}")
+
+
+def _health(context: AgentContext, style: Style) -> Iterator[str]:
+    if not context.edits:
+        return
+    yield ""
+    yield style(
+        f"missed? within {AGAIN_TURNS} turns; and tool errors of {ERROR_TURNS} turns",
+        "bold",
+    )
+    for each in health_of(context):
+        yield fill(_health_line(each), indent="      ", first="  ")
+        for verb, calls in (("called again", each.again), ("opened", each.opened)):
+            for call in calls[:_MOST_MISSED]:
+                text = f"      {verb} at turn {call.turn}: {_named(call)}"
+                yield cut(text, terminal_width())
+
+
+def _health_line(health: Health) -> str:
+    edit = health.edit
+    what = f"compaction {edit.nth}" if edit.is_compaction else f"clear {edit.nth}"
+    errors = (
+        f"errors {health.errors_before} of {health.calls_before} → "
+        f"{health.errors_after} of {count_phrase(health.calls_after, 'call')}"
+    )
+    return (
+        f"{what}, turn {edit.turn}: {count_phrase(len(edit.calls), 'result')}; "
+        f"{len(health.again)} called again, {len(health.opened)} opened again, "
+        f"{len(health.searched)} searched for; {errors}"
+    )

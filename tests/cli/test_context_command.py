@@ -1,0 +1,311 @@
+"""`context` and `diff`, and what other readers say of clears and compactions."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from context_runs import STANDS_IN, STUB, ContextScript, compacted, context_run
+from made_up_secrets import FORMS
+from sample_runs import open_script
+
+from orchestrator.cli.main import main
+from orchestrator.cli.output import Style, width
+from orchestrator.cli.stacked_chart import chart_lines
+from orchestrator.messages import text_of
+from orchestrator.store.layout import RunFolder
+
+Capture = pytest.CaptureFixture[str]
+GITHUB_TOKEN = next(each for each in FORMS.values() if each.startswith("gh"))
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ORCHESTRATE_RUNS_DIR", str(tmp_path / "runs"))
+    monkeypatch.setenv("COLUMNS", "80")
+    (tmp_path / "runs").mkdir()
+    return tmp_path / "runs"
+
+
+@pytest.fixture
+def folder(runs: Path) -> RunFolder:
+    return context_run(runs)
+
+
+def out(capsys: Capture, *argv: str, status: int = 0) -> str:
+    assert main(argv) == status
+    shown, told = capsys.readouterr()
+    return told if status else shown
+
+
+def out_json(capsys: Capture, *argv: str) -> Any:
+    return orjson.loads(out(capsys, *argv, "--json"))
+
+
+def test_the_table_has_a_line_a_turn_and_what_came_between(
+    folder: RunFolder, capsys: Capture
+) -> None:
+    lines = out(capsys, "context", "last").splitlines()
+
+    heading = next(at for at, line in enumerate(lines) if line.startswith("turn"))
+    table = lines[heading + 1 : lines.index("", heading)]
+    assert [line.split()[0] for line in table if line[3].isdigit()] == list("1234567")
+    assert table[3].startswith("   - c 1 result and 1 block of thinking no longer sent")
+    assert table[7].startswith("   - C a summary stands in place of steps 1 to 4")
+    assert table[2].split() == [
+        "3", "6.5k", "+1%", "50%", "0.4s", "550", "-", "6k", "-", "90", "-", "33%",
+    ]  # fmt: skip
+
+
+def test_everything_fits_eighty_columns(folder: RunFolder, capsys: Capture) -> None:
+    for command in (
+        ["context", "last"],
+        ["diff", "last", "lead", "1"],
+        ["show", "last"],
+    ):
+        lines = out(capsys, *command).splitlines()
+        assert [line for line in lines if width(line) > 80 and "/" not in line] == []
+
+
+def test_offenders_and_what_was_missed_are_named(
+    folder: RunFolder, capsys: Capture
+) -> None:
+    text = out(capsys, "context", "last")
+
+    assert "read_file            4 calls, 12k, carried 24k" in text
+    assert "3k × 3 requests  h2.1 reads src/mod_2.py, gone from turn 6 on" in text
+    assert "opened at turn 5: h5.1 opens h1" in text
+    assert "called again at turn 6: h6.1 reads src/mod_2.py" in text
+    assert "errors 0 of 3 → 2 of 4 calls" in text
+
+
+def test_the_lead_is_shown_in_full_and_a_subagent_in_one_line(
+    folder: RunFolder, capsys: Capture
+) -> None:
+    text = out(capsys, "context", "last")
+
+    assert text.startswith(
+        "lead: limits (claude-sonnet-5-5)\nwindow 20k, soft mark 12k"
+    )
+    assert text.splitlines()[-1].split() == [
+        "a1", "limits", "2", "1.2k", "1.2k", "1.8k", "0%", "0", "0",
+    ]  # fmt: skip
+
+
+def test_another_agent_is_shown_in_full_where_it_is_asked_for(
+    folder: RunFolder, capsys: Capture
+) -> None:
+    text = out(capsys, "context", "last", "--agent", "a1")
+
+    assert text.startswith("a1: limits")
+    assert "lead" not in text
+
+
+def test_an_agent_that_is_not_there_is_named_with_those_that_are(
+    folder: RunFolder, capsys: Capture
+) -> None:
+    for command in (["context", "last", "--agent", "a9"], ["diff", "last", "a9", "1"]):
+        told = out(capsys, *command, status=2)
+        assert "no agent `a9` in this run; there are: lead, a1" in told
+
+
+def test_json_has_every_turn_by_layer(folder: RunFolder, capsys: Capture) -> None:
+    found = out_json(capsys, "context", "last")
+
+    lead, child = found["agents"]
+    assert (lead["id"], child["id"]) == ("lead", "a1")
+    assert lead["turns"][1]["composition"]["results:read_file"] == 3000
+    assert lead["edits"][0]["opened_again"][0]["id"] == "lead.c5"
+    assert lead["edits"][1]["steps"] == [1, 4]
+    assert lead["asides"][0]["purpose"] == "summary"
+    assert [each["id"] for each in out_json(
+        capsys, "context", "last", "--agent", "a1")["agents"]] == ["a1"]  # fmt: skip
+
+
+def test_a_run_that_sent_nothing_says_so(runs: Path, capsys: Capture) -> None:
+    with open_script(runs) as (_, script):
+        script.start_run()
+
+    assert main(["context", "last"]) == 0
+    assert capsys.readouterr().err == "nothing was sent to a model in this run\n"
+
+
+@pytest.mark.slow
+def test_a_picture_is_drawn(folder: RunFolder, capsys: Capture, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "context.png"
+
+    assert main(["context", "last", "--png", str(picture)]) == 0
+
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert str(picture) in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_picture_that_cannot_be_written_says_why(
+    folder: RunFolder, capsys: Capture, tmp_path: Path
+) -> None:
+    pytest.importorskip("matplotlib")
+    nowhere = str(tmp_path / "none" / "x.png")
+
+    told = out(capsys, "context", "last", "--png", nowhere, status=2)
+
+    assert "No such file or directory" in told
+
+
+def test_without_the_extra_a_picture_says_how_to_install_it(
+    folder: RunFolder, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+
+    told = out(capsys, "context", "last", "--png", "x.png", status=2)
+
+    assert "pip install -e '.[plots]'" in told
+
+
+def test_diff_tells_everything_about_a_compaction(
+    folder: RunFolder, capsys: Capture
+) -> None:
+    text = out(capsys, "diff", "last", "lead", "1")
+
+    for words in (
+        "lead: compaction 1 of 1, before turn 6",
+        "why         the hard mark is reached; the model wrote a summary",
+        "size        13k → 7.2k tokens",
+        "price       $0.031, 4.2s; 13.1k in, 200 out in 2 requests",
+        "failures    1. empty",
+        "kept        the task, and step 5 whole (2 messages)",
+        "dropped     steps 1 to 4: 4 calls, results of 9k tokens",
+        "  h2            3k  reads src/mod_2.py",
+        "  Work done: src/mod_1.py is read. 上限是 30 天。",
+        "  names      4 found, 1 lost: src/mod_2.py",
+        "  - src/mod_2.py holds the limit of 30 days",
+        "  - Never read src/mod_9.py.",
+    ):
+        assert f"{words}\n" in text
+
+
+def test_diff_as_json_has_the_text_and_the_steps(
+    folder: RunFolder, capsys: Capture
+) -> None:
+    found = out_json(capsys, "diff", "last", "lead", "1")
+
+    assert (found["n"], found["of"], found["text"]) == (1, 1, STANDS_IN)
+    assert [step["ref"] for step in found["dropped"]] == ["h1", "h2", "h3", "h4"]
+    assert found["dropped"][0]["calls"][0]["input"] == {"path": "src/mod_1.py"}
+    assert found["checks"][0]["lost"] == ["src/mod_2.py"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "n", "words"),
+    [
+        ("lead", "2", "no compaction 2 of `lead`; there is one: 1"),
+        ("a1", "1", "no compaction 1 of `a1`; nothing of it was ever compacted"),
+    ],
+)
+def test_a_compaction_that_is_not_there_says_how_many_there_are(
+    folder: RunFolder, capsys: Capture, agent: str, n: str, words: str
+) -> None:
+    assert words in out(capsys, "diff", "last", agent, n, status=2)
+
+
+def test_a_secret_that_a_summary_repeats_is_not_shown(
+    runs: Path, capsys: Capture
+) -> None:
+    text = f"The token is {GITHUB_TOKEN}."
+    with open_script(runs) as (_, script):
+        script.start_run()
+        lead = ContextScript(script)
+        lead.start()
+        for _ in range(2):
+            lead.step("grep", {"pattern": "x"}, size=900)
+        event = compacted(3, 1, 1, kept=2, text=text, summary=text, added=[text])
+        script.put(event, "lead")
+        lead.step("grep", {"pattern": "x"}, size=900)
+
+    for command in (
+        ["diff", "last", "lead", "1"], ["diff", "last", "lead", "1", "--json"],
+        ["transcript", "last", "lead", "--view", "3"], ["logs", "last", "--json"],
+    ):  # fmt: skip
+        shown = out(capsys, *command)
+        assert GITHUB_TOKEN not in shown
+        assert "The token is" in shown
+
+
+def test_a_transcript_is_whole_and_says_what_was_no_longer_sent(
+    folder: RunFolder, capsys: Capture
+) -> None:
+    text = out(capsys, "transcript", "last", "lead")
+
+    assert STUB not in text
+    assert "In place" not in text
+    assert text.count("result of read_file") == 4
+    clear = text.index("── before turn 4: 1 result and 1 block of thinking")
+    compaction = text.index("── before turn 6: a summary stands in place of steps 1")
+    assert text.index("assistant, turn 3") < clear < text.index("assistant, turn 4")
+    assert text.index("assistant, turn 5") < compaction < text.index("turn 6 ──")
+    edits = out_json(capsys, "transcript", "last", "lead")["edits"]
+    assert [(each["turn"], each["messages_before"]) for each in edits] == [
+        (4, 7), (6, 11),
+    ]  # fmt: skip
+
+
+def test_a_view_is_what_was_sent_at_that_turn(
+    folder: RunFolder, capsys: Capture
+) -> None:
+    def sent(turn: int) -> list[Any]:
+        shown = out_json(capsys, "transcript", "last", "lead", "--view", str(turn))
+        messages: list[Any] = shown["messages"]
+        return messages
+
+    assert STUB not in str(sent(3))
+    assert text_of(sent(5)[2]["content"]) == STUB
+    after = sent(6)
+    assert [each["role"] for each in after] == ["user", "assistant", "user"]
+    assert text_of(after[0]["content"]) == f"Find the limits.\n{STANDS_IN}"
+    assert text_of(after[2]["content"]).endswith("Budget: 12 % used.")
+    shown = out(capsys, "transcript", "last", "lead", "--view", "6")
+    assert "assistant, turn 5" in shown
+    assert "there are: 1 to 7" in out(
+        capsys, "transcript", "last", "lead", "--view", "8", status=2
+    )
+
+
+def test_show_counts_clears_and_compactions(folder: RunFolder, capsys: Capture) -> None:
+    text = out(capsys, "show", "last")
+
+    assert re.search(r"lead limits .*\n│ +context: 1 clear, 1 compaction\n", text)
+    lead, child = out_json(capsys, "show", "last")["agents"]
+    assert (lead["clears"], lead["compactions"]) == (1, 1)
+    assert (child["clears"], child["compactions"]) == (0, 0)
+
+
+def chart(count: int, **marks: int) -> list[str]:
+    columns = [
+        (str(n), {"fixed": 100, "results": 10 * n}, "C" if n == 3 else "")
+        for n in range(1, count + 1)
+    ]
+    return list(chart_lines(columns, marks=marks, style=Style(is_on=False)))
+
+
+@pytest.mark.parametrize("count", [1, 2, 40, 71, 72, 500, 5000])
+def test_a_chart_fits_whatever_there_is_to_draw(count: int) -> None:
+    lines = chart(count, hard=1000)
+
+    assert max(map(len, lines)) <= 80
+    assert "█ fixed  ▓ results" in lines[-1]
+    assert lines[-2].split()[-1] <= str(count)
+    assert ("C" in "".join(lines[:-2])) is (count > 2)
+
+
+def test_a_chart_draws_a_mark_where_it_is_near() -> None:
+    assert "┄" in "".join(chart(40, hard=550))
+    assert "┄" not in "".join(chart(40, hard=55_000))
+
+
+def test_a_chart_of_nothing_is_nothing() -> None:
+    assert list(chart_lines([], marks={}, style=Style(is_on=False))) == []
