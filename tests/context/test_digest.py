@@ -57,7 +57,7 @@ def test_a_long_line_gives_a_piece_only_where_no_short_line_tells() -> None:
     beside = of(f"{paragraph}\nerror E1234 in the queue")
 
     assert "OPS-4471" in alone
-    assert "\n…it went" in alone
+    assert alone.startswith("Chapter two\n…")
     assert alone.endswith("opened.…")
     assert beside == "error E1234 in the queue"
 
