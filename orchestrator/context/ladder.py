@@ -104,7 +104,7 @@ def decide(
     if why:
         return Compact(why, tail_of(layout, numbers))
     known = rates or USUAL
-    marks = _Marks(numbers.soft_tokens, tuple(bands))
+    marks = _Marks(numbers.soft_tokens, numbers.hard_tokens, tuple(bands))
     rent = rent_usd + _rent(clearing, known)
     why = marks.why_clear(layout.total_tokens, clearing, rent=rent, rates=known)
     if why:
@@ -144,6 +144,7 @@ class _Marks:
     """Sizes at which a clear is due, whatever its price."""
 
     soft_tokens: int | None
+    hard_tokens: int | None
     bands: tuple[Rates, ...]
 
     def why_clear(
@@ -153,8 +154,7 @@ class _Marks:
         freed = clearing.freed_tokens
         if not freed:
             return ""
-        is_over = self.soft_tokens is not None and total_tokens > self.soft_tokens
-        if is_over and freed >= _LEAST_SHARE * total_tokens:
+        if self._is_due(total_tokens, clearing):
             return "soft"
         for band in self.bands:
             mark = band.over_tokens * _BAND_MARGIN
@@ -163,6 +163,15 @@ class _Marks:
         if not is_free(rates) and rent >= cost_usd(clearing, rates):
             return "rent"
         return ""
+
+    def _is_due(self, total_tokens: int, clearing: Clearing) -> bool:
+        """Return whether the request is so long that the clear need not pay."""
+        if self.soft_tokens is None or total_tokens <= self.soft_tokens:
+            return False
+        least = _LEAST_SHARE * total_tokens
+        if self.hard_tokens is None or total_tokens <= self.hard_tokens:
+            least = max(least, clearing.again_tokens)
+        return clearing.freed_tokens >= least
 
 
 def _rent(clearing: Clearing, rates: Rates) -> float:

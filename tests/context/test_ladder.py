@@ -87,11 +87,25 @@ def test_a_clear_at_the_soft_mark_that_frees_next_to_nothing_is_not_made() -> No
     assert isinstance(decided(layout, SMALL), Nothing)
 
 
-def test_the_soft_mark_is_seen_a_turn_ahead() -> None:
-    numbers = numbers_of(soft_tokens=13_000, hard_tokens=50_000)
+def test_between_the_marks_a_clear_frees_more_than_it_writes_again() -> None:
+    numbers = numbers_of(soft_tokens=12_000, hard_tokens=20_000)
 
-    assert decided(layout_of(*[2500] * 4), numbers) == Nothing(predicts_clear=True)
-    assert decided(layout_of(*[2500] * 3, 100), numbers) == Nothing()
+    assert isinstance(decided(layout_of(*[3000] * 4), numbers), Nothing)
+    assert isinstance(decided(layout_of(3000, 3000, 900, 900, 3000), numbers), Clear)
+    above_hard = layout_of(3000, 7000, 7000, 3000)
+    assert isinstance(decided(above_hard, numbers), Clear)
+    assert isinstance(decided(layout_of(900, 9000, 9000, 3000), numbers), Nothing)
+
+
+def test_the_soft_mark_is_seen_a_turn_ahead() -> None:
+    numbers = numbers_of(soft_tokens=12_000, hard_tokens=50_000)
+
+    ahead, far = (
+        decide(layout_of(*sizes), numbers, rates=FREE, rent_usd=0.0)
+        for sizes in ((5000, 5000, 500, 500), (5000, 4500, 100, 100))
+    )
+    assert ahead == Nothing(predicts_clear=True)
+    assert far == Nothing()
 
 
 def test_a_price_band_is_not_entered_where_a_clear_prevents_it() -> None:
