@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from orchestrator.events import Event
+from orchestrator.events import ContextCompacted, Event
 from orchestrator.events.edits import EDITS, with_edit
 from orchestrator.messages import (
     Block,
@@ -60,8 +60,8 @@ class _Conversation:
         self.messages: list[Message] = []
         self.edits: list[Edited] = []
         self._as_sent = as_sent
-        self._stands_in = ""
-        """Text of the newest compaction."""
+        self._first_blocks = 1
+        """Of the first user message: those that the agent began with."""
         self._calls: list[Block] = []
         self._results: dict[str, Block] = {}
         self._texts: list[Block] = []
@@ -71,10 +71,11 @@ class _Conversation:
 
     def start(self, first: list[Block]) -> None:
         if first:  # in a damaged log it may have happened before what stands there
-            later = self.messages
+            begun, later = len(first), self.messages
             if later and later[0]["role"] == "user":
                 first, later = [*first, *later[0]["content"]], later[1:]
             self.messages = [user_message(first), *later]
+            self._first_blocks = begun
 
     def begin_as_user(self) -> None:
         """Put a word where the first message is lost."""
@@ -142,11 +143,13 @@ class _Conversation:
         self.close()
         self.begin_as_user()
         self.edits.append(Edited(len(self.messages), event))
-        if self._as_sent:
-            self.messages = with_edit(
-                self.messages, event.kind, event.data, earlier=self._stands_in
-            )
-            self._stands_in = str(event.data.get("text") or self._stands_in)
+        if not self._as_sent:
+            return
+        if event.kind == ContextCompacted.KIND and self.messages:
+            # Text of an earlier one goes, and what had joined the first message.
+            begun = self.messages[0]["content"][: self._first_blocks]
+            self.messages[0] = user_message(begun)
+        self.messages = with_edit(self.messages, event.kind, event.data, earlier="")
 
     def text(self, text: str) -> None:
         self._texts.append(text_block(text))

@@ -210,6 +210,18 @@ def test_a_second_compaction_takes_the_place_of_the_first() -> None:
     ]
 
 
+def test_what_had_joined_the_first_message_goes_with_a_compaction() -> None:
+    events = [started(), added("early"), answered(SAID), added("a"), answered(SAID, C1)]
+    events += [ended("c1"), event("context.compacted", kept_messages=3, text="so far")]
+
+    assert rebuild(events[:2], "a1") == [user(GO, text("early"))]
+    assert rebuild([*events, answered(SAID), added("b"), COMPACTED], "a1") == [
+        user(GO, text("so far: x")),
+        assistant(SAID),
+        user(text("b")),
+    ]
+
+
 def test_an_answer_to_what_the_program_asked_for_is_no_part_of_it() -> None:
     summary = event("model.answered", content=[SAID], purpose="summary")
 
