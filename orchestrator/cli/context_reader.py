@@ -69,11 +69,13 @@ def context(
     folder = find_run(runs_dir, run)
     agents = contexts_of(read_events(folder.events))
     if agent is not None and agent not in agents:
-        raise SpecError(_no_agent(agent, agents), field="--agent")
+        raise SpecError(_no_agent(folder, agent), field="--agent")
     if not agents:
         print("nothing was sent to a model in this run", file=sys.stderr)
     shown = agents.get(agent or LEAD) or next(iter(agents.values()), None)
-    if png is not None and shown is not None and shown.turns:
+    if png is not None and (shown is None or not shown.turns):
+        print("there is nothing to draw", file=sys.stderr)
+    elif png is not None and shown is not None:
         # Loads a large library.
         from orchestrator.cli.context_picture import (  # noqa: PLC0415 - see above
             save_picture,
@@ -110,8 +112,7 @@ def diff(run: str, agent: str, n: int, runs_dir: Path, as_json: bool) -> None:
     folder = find_run(runs_dir, run)
     agents = contexts_of(_shown_events(folder, agent))
     if agent not in agents:
-        known = contexts_of(read_events(folder.events))
-        raise SpecError(_no_agent(agent, known), field="AGENT")
+        raise SpecError(_no_agent(folder, agent))
     found = compaction_of(agents[agent], n)
     if as_json:
         print_json({"run": folder.path.name, **found.to_dict()})
@@ -131,8 +132,13 @@ def _shown_events(folder: RunFolder, agent: str) -> Iterator[Event]:
             yield pages.event(event)
 
 
-def _no_agent(agent: str, known: dict[str, AgentContext]) -> str:
-    return f"no agent `{agent}` in this run; there are: {', '.join(known) or 'none'}"
+def _no_agent(folder: RunFolder, agent: str) -> str:
+    # Loaded only here: the whole run is read for it.
+    from orchestrator.cli.transcript_reader import (  # noqa: PLC0415 - see above
+        no_agent,
+    )
+
+    return no_agent(folder, agent)
 
 
 def _figures(context: AgentContext) -> dict[str, Any]:

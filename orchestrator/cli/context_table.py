@@ -201,19 +201,25 @@ def _named(call: Call) -> str:
 
 
 def _health(context: AgentContext, style: Style) -> Iterator[str]:
-    if not context.edits:
+    found = health_of(context)
+    if not found:
         return
     yield ""
     yield style(
         f"missed? within {AGAIN_TURNS} turns; and tool errors of {ERROR_TURNS} turns",
         "bold",
     )
-    for each in health_of(context):
+    worth = [each for each in found if each.is_worth_a_look]
+    for each in worth:
         yield fill(_health_line(each), indent="      ", first="  ")
         for verb, calls in (("called again", each.again), ("opened", each.opened)):
             for call in calls[:_MOST_MISSED]:
                 text = f"      {verb} at turn {call.turn}: {_named(call)}"
                 yield cut(text, terminal_width())
+    if rest := len(found) - len(worth):
+        named = "others" if worth else count_phrase(rest, "edit")
+        count = f"{rest} {named}" if worth else named
+        yield f"  {count}: nothing missed, and no more errors than before"
 
 
 def _health_line(health: Health) -> str:

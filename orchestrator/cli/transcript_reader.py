@@ -31,7 +31,7 @@ from orchestrator.store.layout import RunFolder, find_run
 from orchestrator.store.reading import DAMAGED, read_events
 from orchestrator.store.transcript import Edited, edits_of, rebuild
 
-__all__ = ["transcript"]
+__all__ = ["no_agent", "transcript"]
 
 
 @click.command()
@@ -59,7 +59,7 @@ def transcript(
     events, damaged = _agent_events(folder, agent)
     start = next((event for event in events if event.kind == "agent.started"), None)
     if start is None:
-        raise SpecError(_no_agent(folder, agent))
+        raise SpecError(no_agent(folder, agent))
     if turn is not None:
         events = _until_turn(events, turn)
     whole = rebuild(events, agent, as_sent=False)
@@ -138,7 +138,8 @@ def _warn_damaged(count: int) -> None:
         print(f"{lost} of the log passed over: parts may be missing", file=sys.stderr)
 
 
-def _no_agent(folder: RunFolder, agent: str) -> str:
+def no_agent(folder: RunFolder, agent: str) -> str:
+    """Return why there is nothing to show of `agent`."""
     known = load_run(folder).agents
     if agent in known:
         return f"agent `{agent}` has not started yet"

@@ -69,6 +69,12 @@ class Health:
     errors_after: int = 0
     calls_after: int = 0
 
+    @property
+    def is_worth_a_look(self) -> bool:
+        """Return whether something was missed, or more went wrong than before."""
+        is_missed = bool(self.again or self.opened or self.searched)
+        return is_missed or self.errors_after > self.errors_before
+
     def to_dict(self) -> Data:
         """Return everything by name; the edit as its figures."""
         data = self.edit.event.data

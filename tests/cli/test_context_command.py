@@ -9,7 +9,14 @@ from typing import Any
 
 import orjson
 import pytest
-from context_runs import STANDS_IN, STUB, ContextScript, compacted, context_run
+from context_runs import (
+    STANDS_IN,
+    STUB,
+    ContextScript,
+    cleared,
+    compacted,
+    context_run,
+)
 from made_up_secrets import FORMS
 from sample_runs import open_script
 
@@ -83,6 +90,24 @@ def test_offenders_and_what_was_missed_are_named(
     assert "errors 0 of 3 → 2 of 4 calls" in text
 
 
+def test_edits_after_which_nothing_was_missed_are_only_counted(
+    runs: Path, capsys: Capture
+) -> None:
+    with open_script(runs) as (_, script):
+        script.start_run()
+        lead = ContextScript(script)
+        lead.start()
+        for n in (1, 2, 3):
+            lead.step("read_file", {"path": f"m{n}.py"}, size=900 * n)
+            script.put(cleared(n + 1, f"lead.c{n}"), "lead")
+        lead.step("read_file", {"path": "m9.py"}, size=900)
+
+    text = out(capsys, "context", "last")
+
+    assert "  3 edits: nothing missed, and no more errors than before\n" in text
+    assert "called again" not in text
+
+
 def test_the_lead_is_shown_in_full_and_a_subagent_in_one_line(
     folder: RunFolder, capsys: Capture
 ) -> None:
@@ -130,8 +155,10 @@ def test_a_run_that_sent_nothing_says_so(runs: Path, capsys: Capture) -> None:
     with open_script(runs) as (_, script):
         script.start_run()
 
-    assert main(["context", "last"]) == 0
-    assert capsys.readouterr().err == "nothing was sent to a model in this run\n"
+    assert main(["context", "last", "--png", "x.png"]) == 0
+    assert capsys.readouterr().err == (
+        "nothing was sent to a model in this run\nthere is nothing to draw\n"
+    )
 
 
 @pytest.mark.slow
