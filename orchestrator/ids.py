@@ -7,12 +7,25 @@ import re
 import unicodedata
 from datetime import datetime
 
-__all__ = ["LEAD", "REFERENCE", "artifact_id", "run_id", "safe_name", "sha256"]
+__all__ = [
+    "AGENT_REFERENCE",
+    "HISTORY_REFERENCE",
+    "LEAD",
+    "REFERENCE",
+    "artifact_id",
+    "run_id",
+    "safe_name",
+    "sha256",
+]
 
 LEAD = "lead"
 """Id of the agent that leads a run; subagents are `a1`, `a2`, …"""
 REFERENCE = re.compile(r"art_[0-9a-f]{12}")
 """The form of what `artifact_id` returns."""
+HISTORY_REFERENCE = re.compile(r"h(\d{1,6})(?:\.(\d{1,4}))?", re.ASCII)
+"""`h12`: step 12 of an agent's own conversation; `h12.2`: its second call; whole."""
+AGENT_REFERENCE = re.compile(r"a[1-9]\d{0,5}", re.ASCII)
+"""`a2`: findings of a subagent; whole."""
 
 MAX_NAME_CHARS = 48
 _RESERVED = {"con", "prn", "aux", "nul"} | {

@@ -9,7 +9,7 @@ from typing import Any, Final
 from orchestrator.context.clipping import safe_end
 from orchestrator.messages import clean_text, one_line
 
-__all__ = ["stub"]
+__all__ = ["short_call", "stub"]
 
 _NAME_CHARS = 40
 _ARGUMENT_CHARS = 100
@@ -47,11 +47,12 @@ def stub(
     if artifact:
         where += f', uncut: read_ref("{artifact}")'
     holds = f", {form}" if form else ""
-    head = f"[Cleared: {_call(name, input)}, {tokens:,} tokens{holds}; again: {where}]"
+    size = f"{tokens:,} tokens{holds}"
+    head = f"[Cleared: {short_call(name, input)}, {size}; again: {where}]"
     return f"{head}\n{digest}" if digest else head
 
 
-def _call(name: str, given: Mapping[str, Any]) -> str:
+def short_call(name: str, given: Mapping[str, Any]) -> str:
     """Return a call in short, like `read_file("a.py", first_line=200)`."""
     key = next((key for key in _MAIN if given.get(key)), None)
     if key is None:

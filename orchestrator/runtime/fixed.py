@@ -28,6 +28,7 @@ from orchestrator.tools.directing import Cancel, FollowUp, WaitFor
 from orchestrator.tools.files import ListDir, ReadFile
 from orchestrator.tools.handin import Finish, SubmitFindings
 from orchestrator.tools.notes import UpdateNotes
+from orchestrator.tools.recall import Recall
 from orchestrator.tools.refs import ReadRef
 from orchestrator.tools.registry import definition_of
 from orchestrator.tools.search import Glob, Grep
@@ -45,7 +46,7 @@ BRIEF_TOKENS = 500
 
 TOOLS: tuple[type[Tool[Any]], ...] = (
     Delegate, WaitFor, FollowUp, Cancel, Finish, SubmitFindings, UpdateNotes, ReadRef,
-    ReadFile, Grep, Glob, ListDir,
+    Recall, ReadFile, Grep, Glob, ListDir,
 )  # fmt: skip
 """All tools, in the order of the manual."""
 

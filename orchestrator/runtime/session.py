@@ -40,12 +40,14 @@ from orchestrator.store.layout import RunFolder
 from orchestrator.subagents.crew import Crew
 from orchestrator.subagents.sightings import Sightings
 from orchestrator.tools.files import ListDir, ReadFile
+from orchestrator.tools.recall import Recall
 from orchestrator.tools.refs import ReadRef
 from orchestrator.tools.search import Glob, Grep
 
 __all__ = ["Session", "open_session", "prices", "started", "versions"]
 
 MAX_TOP_LEVEL = 60
+BASE_TOOLS = (ReadFile(), ListDir(), Grep(), Glob(), ReadRef(), Recall())
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,7 @@ def open_session(
         count=estimate,
         clip=partial(clip_text, count=estimate),
         words=prepared.book.fill,
-        base_tools=(ReadFile(), ListDir(), Grep(), Glob(), ReadRef(), *host.tools),
+        base_tools=(*BASE_TOOLS, *host.tools),
         read_tokens=task.context_policy.read_tokens,
         clip_tokens=task.context_policy.clip_tokens,
         lacks=lacks,

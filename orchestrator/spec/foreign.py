@@ -16,14 +16,14 @@ __all__ = [
 OUR_TOOLS = frozenset(
     {
         "delegate", "wait_for", "follow_up", "cancel", "finish", "submit_findings",
-        "update_notes", "read_ref", "read_file", "grep", "glob", "list_dir",
+        "update_notes", "read_ref", "recall", "read_file", "grep", "glob", "list_dir",
     }
 )  # fmt: skip
 """Tools that exist."""
 
 PLANNED_TOOLS = frozenset(
     {
-        "recall", "write_file", "edit_file", "bash", "fetch_url", "memory",
+        "write_file", "edit_file", "bash", "fetch_url", "memory",
     }
 )  # fmt: skip
 """Legal in a profile; a run has them once the task can allow them."""
@@ -31,10 +31,10 @@ PLANNED_TOOLS = frozenset(
 EXPLORE_NOTHING = frozenset(
     {
         "delegate", "finish", "submit_findings", "update_notes", "wait_for",
-        "follow_up", "cancel",
+        "follow_up", "cancel", "recall",
     }
 )  # fmt: skip
-"""Tools whose results are the program's own words, or findings."""
+"""Tools whose results are the program's own words, findings, or known already."""
 
 FOREIGN_TOOLS: dict[str, str | None] = {
     "Read": "read_file", "NotebookRead": "read_file", "read": "read_file",

@@ -39,7 +39,7 @@ ALWAYS = {
     "subagent": ("submit_findings",),
 }
 """Without these an agent could not hand in anything; nothing takes them away."""
-USUAL = ("update_notes", "read_ref")
+USUAL = ("update_notes", "read_ref", "recall")
 """Part of every agent unless its profile disallows them: what is clipped or spilled
 must stay within reach."""
 DELEGATION = ("delegate", "wait_for", "follow_up", "cancel")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel
 
 from orchestrator.events import FileSeen
-from orchestrator.messages import Block
+from orchestrator.messages import Block, Message
 from orchestrator.security.workspace import Workspace
 from orchestrator.store.artifacts import Artifacts
 
@@ -77,6 +77,10 @@ class ToolContext:
     clip_tokens: int = 4000
     knows_ref: Callable[[str], bool] = field(default=lambda _ref: False)
     """Whether a reference occurs in this agent's context."""
+    history: Callable[[], Sequence[Message]] = field(default=tuple)
+    """The agent's whole transcript, oldest first, whatever of it is still sent."""
+    findings_of: Callable[[str], str] = field(default=lambda _agent: "")
+    """Findings of a subagent as they were delivered to this agent; "": it has none."""
 
 
 class Tool(Protocol[A_contra]):

@@ -1,19 +1,25 @@
-"""`read_ref`: open again what was clipped, cleared or named in findings."""
+"""`read_ref`: open again what was clipped, cleared or named in findings.
+
+An artifact, a step of the agent's own conversation, or what a subagent delivered.
+"""
 
 from __future__ import annotations
 
 import re
 from contextlib import closing
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
+from orchestrator.context.history import item_text, result_text
 from orchestrator.errors import StoreError, ToolError
 from orchestrator.evidence import split_lines
-from orchestrator.ids import REFERENCE
+from orchestrator.ids import AGENT_REFERENCE, HISTORY_REFERENCE, REFERENCE
 from orchestrator.tools.arguments import listed, shown
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
+from orchestrator.tools.cleaning import clean
 from orchestrator.tools.hits import parse_line
 from orchestrator.tools.pages import Source, around, fitting, page_output
 from orchestrator.tools.ripgrep import lines_of_ripgrep
@@ -34,7 +40,7 @@ class ReadRefArgs(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    ref: str = Field(min_length=1, max_length=200, description="`art_…`")
+    ref: str = Field(min_length=1, max_length=200, description="Such as `h12.2`.")
     first_line: int = Field(default=1, ge=1)
     max_lines: int | None = Field(default=None, ge=1)
     pattern: str = Field(
@@ -52,8 +58,10 @@ class ReadRef:
 
     name: ClassVar[str] = "read_ref"
     description: ClassVar[str] = (
-        "Open a reference (`art_…`) that you have seen: the whole of something that "
-        "was cut. A page at a time, or only matching lines, or only some fields."
+        "Open again what you no longer see: `art_…`, the whole of something that was "
+        "cut (only ones that you were shown); `h12`, step 12 of this conversation, or "
+        "`h12.2`, its second call and result; `a2`, what subagent a2 delivered. A page "
+        "at a time, or only matching lines, or only some fields."
     )
     Args: ClassVar[type[BaseModel]] = ReadRefArgs
     effects: ClassVar[Effects] = "reads"
@@ -66,27 +74,68 @@ class ReadRef:
             ToolError: the reference is not this agent's, is gone, or does not hold what
                 is asked for.
         """
-        ref = _known(args.ref, context)
-        try:
-            text = context.artifacts.read_text(ref)
-        except StoreError as error:
-            raise ToolError(f"`{ref}` cannot be opened: {error}") from error
+        stored = _opened(args.ref, context, only_result=bool(args.fields))
         if args.fields:
-            text = _fields(text, ref, args.fields)
+            text = _fields(stored.text, stored.ref, args.fields)
         elif args.pattern:
-            return _matching(text, ref, args, context)
+            return _matching(stored, args, context)
+        else:
+            text = stored.text
         lines = split_lines(text)
-        source = Source(ref, lines, len(lines))
+        source = Source(stored.ref, lines, len(lines))
         return page_output(
             source, context, first_line=args.first_line, max_lines=args.max_lines
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """What a reference stands for; `is_kept`: it is an artifact of that name."""
+
+    ref: str
+    text: str
+    is_kept: bool = False
+
+
+def _opened(written: str, context: ToolContext, *, only_result: bool) -> _Stored:
+    ref = written.strip().strip("`\"'[]()")
+    if HISTORY_REFERENCE.fullmatch(ref):
+        return _of_history(ref, context, only_result=only_result)
+    agent = ref.partition("#")[0]
+    if AGENT_REFERENCE.fullmatch(agent):
+        return _of_agent(agent, context)
+    ref = _known(ref, context)
+    try:
+        return _Stored(ref, context.artifacts.read_text(ref), is_kept=True)
+    except StoreError as error:
+        raise ToolError(f"`{ref}` cannot be opened: {error}") from error
+
+
+def _of_history(ref: str, context: ToolContext, *, only_result: bool) -> _Stored:
+    opened = result_text if only_result else item_text
+    try:
+        text = opened(context.history(), ref)
+    except LookupError as error:
+        raise ToolError(str(error.args[0])) from error
+    return _Stored(ref, context.redact(clean(text)))
+
+
+def _of_agent(agent: str, context: ToolContext) -> _Stored:
+    text = context.findings_of(agent)
+    if not text:
+        raise ToolError(
+            f"`{agent}` has delivered nothing to you; only findings of your own "
+            "subagents can be opened, once they have come"
+        )
+    return _Stored(agent, context.redact(clean(text)))
+
+
 def _known(written: str, context: ToolContext) -> str:
-    match = REFERENCE.match(written.strip().strip("`\"'[]()"))
+    match = REFERENCE.match(written)
     if match is None:
         raise ToolError(
-            f"{shown(written)} is no reference; one looks like `art_0123456789ab`"
+            f"{shown(written)} is no reference; one looks like `art_0123456789ab`, "
+            "`h12`, `h12.2` or `a2`"
         )
     if not context.knows_ref(match[0]):
         # Not in full: the message itself is something that was shown.
@@ -97,14 +146,13 @@ def _known(written: str, context: ToolContext) -> str:
     return match[0]
 
 
-def _matching(
-    text: str, ref: str, args: ReadRefArgs, context: ToolContext
-) -> ToolOutput:
+def _matching(stored: _Stored, args: ReadRefArgs, context: ToolContext) -> ToolOutput:
+    ref = stored.ref
     wanted = min(args.max_lines or _MAX_HITS, _MAX_HITS)
     rows: list[str] = []
     numbers: list[int] = []
     more = False
-    for number, at, line in _hits(text, ref, args.pattern, context):
+    for number, at, line in _hits(stored, args.pattern, context):
         if number < args.first_line:
             continue
         if len(rows) == wanted:
@@ -125,12 +173,15 @@ def _matching(
 
 
 def _hits(
-    text: str, ref: str, pattern: str, context: ToolContext
+    stored: _Stored, pattern: str, context: ToolContext
 ) -> list[tuple[int, int, str]]:
     """Return number, index of the match and text of each matching line."""
     scan = simple_scan(pattern)
-    if scan is not None and scan.fits(text):
-        return [(hit.line, hit.at, hit.text) for hit in scan.hits(text)]
+    if scan is not None and scan.fits(stored.text):
+        return [(hit.line, hit.at, hit.text) for hit in scan.hits(stored.text)]
+    ref = stored.ref
+    if not stored.is_kept:  # ripgrep reads files
+        ref = context.artifacts.put(stored.text.encode())
     path = context.artifacts.path(ref)
     options = ["--line-number", "--column", "--no-heading", "--with-filename", "--null"]
     found: list[tuple[int, int, str]] = []

@@ -492,7 +492,8 @@ class TestTools:
         rows = {row["name"]: row for row in as_json(capsys)}
         assert set(rows) == {
             "delegate", "wait_for", "follow_up", "cancel", "finish", "submit_findings",
-            "update_notes", "read_ref", "read_file", "grep", "glob", "list_dir",
+            "update_notes", "read_ref", "recall", "read_file", "grep", "glob",
+            "list_dir",
         }  # fmt: skip
         assert rows["delegate"]["who"] == "lead, subagents by depth"
         assert rows["finish"]["who"] == "lead"
@@ -512,7 +513,7 @@ class TestTools:
         assert main(["tools"]) == 0
         head, *lines, note = capsys.readouterr().out.splitlines()
         assert head.startswith("tool ")
-        assert len(lines) == 12
+        assert len(lines) == 13
         assert note.startswith("By depth: from `limits.depth: 2` on")
 
 

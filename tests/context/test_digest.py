@@ -7,12 +7,12 @@ from time import perf_counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from planted_documents import FORMS, KINDS, planted
 
 from orchestrator.context.digest import digest
 from orchestrator.context.tokens import estimate
-from tests.support.planted_documents import FORMS, KINDS, planted
 
-SEEDS = range(4)
+SEEDS = range(3)
 
 
 def of(text: str, *, limit_tokens: int = 60) -> str:

@@ -112,7 +112,7 @@ class TestOneFile:
 
         assert profile.tools == ()
         assert allowed_tools(profile, is_lead=False) == (
-            "read_ref", "submit_findings", "update_notes",
+            "read_ref", "recall", "submit_findings", "update_notes",
         )  # fmt: skip
 
     @pytest.mark.parametrize(
@@ -310,7 +310,13 @@ class TestAllowedTools:
         tools = allowed_tools(
             self.profile(tools=["delegate", "finish", "grep"]), is_lead=False
         )
-        assert set(tools) == {"grep", "read_ref", "submit_findings", "update_notes"}
+        assert set(tools) == {
+            "grep",
+            "read_ref",
+            "recall",
+            "submit_findings",
+            "update_notes",
+        }
 
     def test_the_hand_in_cannot_be_disallowed(self) -> None:
         profile = self.profile(disallowed_tools=["finish", "update_notes"])

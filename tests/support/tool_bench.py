@@ -12,7 +12,7 @@ from orchestrator.clock import SystemClock
 from orchestrator.context.clipping import clip_text
 from orchestrator.context.tokens import estimate
 from orchestrator.events import Event
-from orchestrator.messages import text_of
+from orchestrator.messages import Message, text_of
 from orchestrator.security.redaction import Redactor
 from orchestrator.security.workspace import Workspace
 from orchestrator.store.artifacts import Artifacts
@@ -41,6 +41,8 @@ class ToolBench:
     agent: str = "a1"
     events: list[Event] = field(default_factory=list)
     shown: str = ""
+    messages: list[Message] = field(default_factory=list)
+    findings: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.root = self.folder / "work"
@@ -77,6 +79,8 @@ class ToolBench:
             read_tokens=self.read_tokens,
             clip_tokens=self.clip_tokens,
             knows_ref=lambda ref: ref in self.shown,
+            history=lambda: self.messages,
+            findings_of=lambda agent: self.findings.get(agent, ""),
         )
 
     async def run(

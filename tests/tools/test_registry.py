@@ -15,6 +15,7 @@ from orchestrator.tools.directing import Cancel, FollowUp, WaitFor
 from orchestrator.tools.files import ListDir, ReadFile
 from orchestrator.tools.handin import Finish, SubmitFindings
 from orchestrator.tools.notes import UpdateNotes
+from orchestrator.tools.recall import Recall
 from orchestrator.tools.refs import ReadRef
 from orchestrator.tools.registry import Registry
 from orchestrator.tools.schema import input_schema
@@ -30,6 +31,7 @@ LEAD = {
     "list_dir",
     "read_file",
     "read_ref",
+    "recall",
     "update_notes",
     "wait_for",
 }
@@ -67,6 +69,7 @@ def registry() -> Registry:
             ListDir(),
             ReadFile(),
             ReadRef(),
+            Recall(),
             SubmitFindings(port),
             UpdateNotes(port),
             WaitFor(port),
