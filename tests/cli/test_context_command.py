@@ -18,12 +18,12 @@ from context_runs import (
     context_run,
 )
 from made_up_secrets import FORMS
-from sample_runs import open_script
+from sample_runs import open_script, use
 
 from orchestrator.cli.main import main
 from orchestrator.cli.output import Style, width
 from orchestrator.cli.stacked_chart import chart_lines
-from orchestrator.messages import text_of
+from orchestrator.messages import text_block, text_of
 from orchestrator.store.layout import RunFolder
 
 Capture = pytest.CaptureFixture[str]
@@ -214,6 +214,55 @@ def test_diff_tells_everything_about_a_compaction(
         "  - Never read src/mod_9.py.",
     ):
         assert f"{words}\n" in text
+
+
+def test_diff_of_a_compaction_without_a_summary(runs: Path, capsys: Capture) -> None:
+    with open_script(runs) as (_, script):
+        script.start_run()
+        lead = ContextScript(script)
+        lead.start()
+        calls = [use("p1", "grep", {"pattern": "a"}), use("p2", "odd", {"b": 2})]
+        lead.asked([text_block("Two at once."), *calls], size=900)
+        for call, name in (("p1", "grep"), ("p2", "odd")):
+            script.call("lead", call, name, {}, "hit " * 40)
+        event = compacted(
+            2, 1, 1, kept=0, how="none", why="window", text="", thinking=2, parts={},
+            checks=[], added=[], own_rules=[], failures=[],
+        )  # fmt: skip
+        script.put(event, "lead")
+
+    text = out(capsys, "diff", "last", "lead", "1")
+
+    for words in (
+        "why         only the last steps are kept; without a summary",
+        "size        13k → 7.2k tokens, 2 blocks of thinking left out",
+        "kept        the task, and the last 0 messages",
+        "dropped     step 1: 2 calls, results of 80 tokens",
+        "  h1            80  “Two at once.”",
+        "    h1.2        40  odd()",
+        "  (nothing)",
+    ):
+        assert f"{words}\n" in text
+    assert "price" not in text
+    assert "checks" not in text
+    whole = out(capsys, "context", "last")
+    assert whole.index("   1 ") < whole.index("- C no longer sent: step 1")
+
+
+def test_many_tools_are_summed_up(runs: Path, capsys: Capture) -> None:
+    with open_script(runs) as (_, script):
+        script.start_run()
+        lead = ContextScript(script)
+        lead.start()
+        assert main(["context", "last"]) == 0
+        assert capsys.readouterr().out.endswith("nothing was sent yet\n")
+        for n in range(8):
+            lead.step(f"tool_{n}", {}, size=900)
+
+    text = out(capsys, "context", "last")
+
+    assert "  tool_5 " in text
+    assert "  and 2 more tools\n" in text
 
 
 def test_diff_as_json_has_the_text_and_the_steps(

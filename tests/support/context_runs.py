@@ -134,14 +134,14 @@ def cleared(turn: int, *calls: str, why: str = "rent", thinking: int = 0) -> Any
 def compacted(turn: int, first: int, last: int, *, kept: int, **more: Any) -> Any:
     return ContextCompacted(
         turn=turn,
-        why="hard",
-        how="model",
         kept_messages=kept,
         first_dropped=first,
         last_dropped=last,
         tokens_before=13_000,
         tokens_after=7200,
         **{
+            "why": "hard",
+            "how": "model",
             "text": STANDS_IN,
             "summary": SUMMARY,
             "parts": {"state": 20, "summary": 30},
