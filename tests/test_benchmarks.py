@@ -10,7 +10,9 @@ import pytest
 BENCHMARKS = Path(__file__).parent / "benchmarks"
 TINY: dict[str, tuple[tuple[int, ...], str]] = {
     "access_cost.py": ((2000,), "governor, headers with limits, and reservation"),
+    "context_policies.py": ((12,), "long reads: ladder"),
     "fan_out.py": ((3, 2, 1), "a run, 3 at a time"),
+    "hindsight.py": ((8,), "ours, all"),
     "log_cost.py": ((300,), "after each event"),
     "long_runs.py": ((700,), "resume: all, snapshot"),
     "snapshot_cost.py": ((700, 200_000), "snapshots"),

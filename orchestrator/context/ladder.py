@@ -30,6 +30,8 @@ _BAND_MARGIN: Final = 0.98
 _KEPT_OF_WINDOW: Final = 0.75
 """Of the steps that the policy `window` allows, so many stay when some go: else each
 turn would write the whole request anew."""
+_SPARED: Final = 3
+"""Newest results that stay in sight as long as no mark is reached."""
 _GUESSED_FROM: Final = 3
 """The next step is taken to be as long as the shortest of so many: a clear that is
 foreseen and does not come costs three times what a foreseen one saves."""
@@ -104,17 +106,12 @@ def decide(
     if why:
         return Compact(why, tail_of(layout, numbers))
     known = rates or USUAL
-    marks = _Marks(numbers.soft_tokens, numbers.hard_tokens, tuple(bands))
-    rent = rent_usd + _rent(clearing, known)
-    why = marks.why_clear(layout.total_tokens, clearing, rent=rent, rates=known)
-    if why:
-        cost = cost_usd(clearing, known)
-        return Clear(clearing.calls, why, clearing.freed_tokens, rent, cost)
-    following = _following(layout)
-    clearing = best_clear(following, keep_results=numbers.keep_results)
-    rent += _rent(clearing, known)
-    size = following.total_tokens
-    return Nothing(bool(marks.why_clear(size, clearing, rent=rent, rates=known)))
+    found, rent = _clear(layout, numbers, rates=known, bands=bands, rent=rent_usd)
+    if found is not None:
+        return found
+    next_one = _following(layout)
+    found, _ = _clear(next_one, numbers, rates=known, bands=bands, rent=rent)
+    return Nothing(predicts_clear=found is not None)
 
 
 def rent_of(layout: Layout, numbers: Numbers, rates: Rates | None) -> float:
@@ -128,7 +125,7 @@ def rent_of(layout: Layout, numbers: Numbers, rates: Rates | None) -> float:
     if numbers.policy != "ladder":
         return 0.0
     clearing = best_clear(layout, keep_results=numbers.keep_results)
-    return _rent(clearing, rates or USUAL)
+    return rent_usd(_thrifty(layout, numbers, clearing), rates or USUAL)
 
 
 def tail_of(layout: Layout, numbers: Numbers) -> int:
@@ -139,43 +136,64 @@ def tail_of(layout: Layout, numbers: Numbers) -> int:
     return _fitting(layout.steps, numbers.tail_tokens, most=numbers.tail_steps)
 
 
-@dataclass(frozen=True, slots=True)
-class _Marks:
-    """Sizes at which a clear is due, whatever its price."""
+def _clear(
+    layout: Layout,
+    numbers: Numbers,
+    *,
+    rates: Rates,
+    bands: Sequence[Rates],
+    rent: float,
+) -> tuple[Clear | None, float]:
+    """Return the clear that is due, or None, and the rent with this turn's."""
+    clearing = best_clear(layout, keep_results=numbers.keep_results)
+    thrifty = _thrifty(layout, numbers, clearing)
+    rent += rent_usd(thrifty, rates)
+    why = _why_marked(layout.total_tokens, clearing, numbers, bands=bands)
+    if not why and thrifty.calls and not is_free(rates):
+        clearing = thrifty
+        why = "rent" if rent >= cost_usd(thrifty, rates) else ""
+    if not why:
+        return None, rent
+    cost = cost_usd(clearing, rates)
+    return Clear(clearing.calls, why, clearing.freed_tokens, rent, cost), rent
 
-    soft_tokens: int | None
-    hard_tokens: int | None
-    bands: tuple[Rates, ...]
 
-    def why_clear(
-        self, total_tokens: int, clearing: Clearing, *, rent: float, rates: Rates
-    ) -> str:
-        """Return why the clear is made now, "" if it is not."""
-        freed = clearing.freed_tokens
-        if not freed:
-            return ""
-        if self._is_due(total_tokens, clearing):
-            return "soft"
-        for band in self.bands:
-            mark = band.over_tokens * _BAND_MARGIN
-            if mark and total_tokens - freed <= mark < total_tokens:
-                return "band"
-        if not is_free(rates) and rent >= cost_usd(clearing, rates):
-            return "rent"
+def _thrifty(layout: Layout, numbers: Numbers, clearing: Clearing) -> Clearing:
+    """Return the clear that is made only to save money.
+
+    It spares more than `clearing`, which spares `keep_results`, where those are few: up
+    to three that fit the tail.
+    """
+    spared, used = 0, 0
+    for item in reversed(layout.items):
+        used += item.tokens
+        if spared == _SPARED or used > numbers.tail_tokens:
+            break
+        spared += 1
+    if spared <= numbers.keep_results:
+        return clearing
+    return best_clear(layout, keep_results=spared)
+
+
+def _why_marked(
+    total_tokens: int, clearing: Clearing, numbers: Numbers, *, bands: Sequence[Rates]
+) -> str:
+    """Return the mark at which the clear is due, whatever it costs; "" at none."""
+    freed = clearing.freed_tokens
+    if not freed:
         return ""
-
-    def _is_due(self, total_tokens: int, clearing: Clearing) -> bool:
-        """Return whether the request is so long that the clear need not pay."""
-        if self.soft_tokens is None or total_tokens <= self.soft_tokens:
-            return False
+    soft, hard = numbers.soft_tokens, numbers.hard_tokens
+    if soft is not None and total_tokens > soft:
         least = _LEAST_SHARE * total_tokens
-        if self.hard_tokens is None or total_tokens <= self.hard_tokens:
+        if hard is None or total_tokens <= hard:
             least = max(least, clearing.again_tokens)
-        return clearing.freed_tokens >= least
-
-
-def _rent(clearing: Clearing, rates: Rates) -> float:
-    return rent_usd(clearing, rates)
+        if freed >= least:
+            return "soft"
+    for band in bands:
+        mark = band.over_tokens * _BAND_MARGIN
+        if mark and total_tokens - freed <= mark < total_tokens:
+            return "band"
+    return ""
 
 
 def _why_compact(layout: Layout, numbers: Numbers, after: int) -> str:
@@ -240,17 +258,16 @@ def _fitting(steps: Sequence[int], room: int, *, most: int) -> int:
 
 def _following(layout: Layout) -> Layout:
     """Return the least that the next request holds: all is seen, and one more step."""
-    step = layout.first_step + len(layout.steps)
+    items, seen = layout.items, len(layout.items)
+    while seen and not items[seen - 1].is_seen:
+        seen -= 1
     size = min(layout.steps[-_GUESSED_FROM:], default=0)
-    seen = [each if each.is_seen else _seen(each) for each in layout.items]
-    seen.append(Item("", step, size, 0, is_seen=False))
+    step = layout.first_step + len(layout.steps)
+    new = Item("", step, size, 0, is_seen=False)
+    arrived = (replace(each, is_seen=True) for each in items[seen:])
     return replace(
         layout,
-        items=tuple(seen),
+        items=(*items[:seen], *arrived, new),
         total_tokens=layout.total_tokens + size,
         steps=(*layout.steps, size),
     )
-
-
-def _seen(item: Item) -> Item:
-    return replace(item, is_seen=True)

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
+from orchestrator.context.digest import digest
 from orchestrator.context.layout import Label
+from orchestrator.context.stubs import stub
 from orchestrator.context.tokens import estimate
-from orchestrator.messages import Block, Message, encode, one_line, text_of
+from orchestrator.messages import Block, Message, encode, text_of
 from orchestrator.models.base import Usage
 
-__all__ = ["Conversation", "Result", "Turn", "conversation_of", "plain_stub"]
+__all__ = ["Conversation", "Result", "Turn", "conversation_of", "stub_like_live"]
 
 BLOCK_TOKENS: Final = 12
 """What the form of a block adds to its text, about."""
@@ -86,10 +88,22 @@ class Conversation:
     first_text: str = ""
 
 
-def plain_stub(call: Block, ref: str, text: str) -> str:
-    """Return a stub without a digest: the call, its size, and its reference."""
-    asked = one_line(encode(call.get("input") or {}).decode(), 80)
-    return f"[cleared: {call['name']} {asked}; {len(text)} characters; {ref}]"
+def stub_like_live(call: Block, ref: str, text: str, *, digest_tokens: int = 60) -> str:
+    """Return the stub that a run would put in the place of a result.
+
+    Args:
+        call: the `tool_use` block.
+        ref: reference of the result, like `h12` or `h12.2`.
+        text: of the result.
+        digest_tokens: longest digest in it.
+    """
+    return stub(
+        str(call.get("name") or ""),
+        call.get("input") or {},
+        ref=ref,
+        tokens=estimate(text),
+        digest=digest(text, limit_tokens=digest_tokens, count=estimate),
+    )
 
 
 def conversation_of(
@@ -98,7 +112,7 @@ def conversation_of(
     head_tokens: int,
     usages: Sequence[Usage | None] = (),
     labels: Mapping[str, Label] | None = None,
-    stub_of: StubOf = plain_stub,
+    stub_of: StubOf = stub_like_live,
     waited_s: Sequence[float] = (),
 ) -> Conversation:
     """Return the conversation that `messages` record, sizes estimated.
@@ -143,6 +157,8 @@ def _turn(
     said, *behind = [_blocks(each) for each in messages]
     calls = {each["id"]: each for each in _calls(messages[0])}
     refs = {call: f"h{number}.{at}" for at, call in enumerate(calls, 1)}
+    if len(calls) == 1:
+        refs = dict.fromkeys(calls, f"h{number}")
     results, texts = list[Result](), list[Block]()
     for block in (block for each in behind for block in each):
         call = block.get("tool_use_id", "")
@@ -150,10 +166,10 @@ def _turn(
             texts.append(block)
             continue
         text = text_of(block.get("content") or "")
-        stub = stub_of(calls[call], refs[call], text)
+        shown = stub_of(calls[call], refs[call], text)
         label = labels.get(call, "reference")
-        sizes = _size(block), estimate(stub) + BLOCK_TOKENS
-        results.append(Result(call, *sizes, label, (), text, stub))
+        sizes = _size(block), estimate(shown) + BLOCK_TOKENS
+        results.append(Result(call, *sizes, label, (), text, shown))
     said_tokens = sum(map(_size, said))
     return Turn(
         said_tokens=said_tokens,

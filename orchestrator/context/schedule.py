@@ -76,11 +76,10 @@ def best_clear(layout: Layout, *, keep_results: int) -> Clearing:
         keep_results: how many of the newest results stay, 0 or more.
     """
     items = layout.items
-    newest = max((each.step for each in items if each.is_seen), default=0)
+    newest = _newest_seen(items)
     going: set[int] = set()
     kept = 0
-    for place in range(len(items) - 1, -1, -1):
-        item = items[place]
+    for place, item in zip(range(len(items) - 1, -1, -1), reversed(items), strict=True):
         if item.is_cleared or item.label == "critical":
             continue
         if item.label == "transient":
@@ -149,7 +148,7 @@ def to_free(layout: Layout, *, keep_results: int, need_tokens: int) -> Clearing:
     calls = set(whole.calls)
     places = [at for at, item in enumerate(layout.items) if item.call in calls]
     places.sort(key=lambda at: _worth(layout.items[at]))
-    newest = max((each.step for each in layout.items if each.is_seen), default=0)
+    newest = _newest_seen(layout.items)
     going: set[int] = set()
     freed = 0
     for place in places:
@@ -158,6 +157,11 @@ def to_free(layout: Layout, *, keep_results: int, need_tokens: int) -> Clearing:
         going.add(place)
         freed += layout.items[place].tokens - layout.items[place].stub_tokens
     return _clearing(layout, going, newest)
+
+
+def _newest_seen(items: Sequence[Item]) -> int:
+    """Return the newest step of whose results one has been seen, 0 if none has."""
+    return next((each.step for each in reversed(items) if each.is_seen), 0)
 
 
 def _worth(item: Item) -> int:

@@ -60,6 +60,23 @@ def test_a_clear_that_comes_later_than_the_next_turn_is_not_predicted() -> None:
     assert decided(layout_of(*[3000] * 4)) == Nothing()
 
 
+def test_a_clear_that_only_saves_money_spares_three_that_fit_the_tail() -> None:
+    one = numbers_of(keep_results=1, tail_tokens=7000)
+    at_mark = numbers_of(keep_results=1, tail_tokens=7000, soft_tokens=9000)
+    layout = layout_of(*[2000] * 6)
+
+    paid = decided(layout, one, rent_usd=1.0)
+    large = decided(layout_of(*[3000] * 6), one, rent_usd=1.0)
+    marked = decided(layout, at_mark)
+
+    assert isinstance(paid, Clear)
+    assert isinstance(large, Clear)
+    assert isinstance(marked, Clear)
+    assert paid.calls == ("c1", "c2", "c3")
+    assert large.calls == ("c1", "c2", "c3", "c4")
+    assert marked.calls == ("c1", "c2", "c3", "c4", "c5")
+
+
 def test_a_prediction_comes_true_whatever_the_next_result_is() -> None:
     sizes, rent, predicted = [3000] * 4, 0.0, False
     for size in [40, 8000, 200, 3000, 3000, 90, 1000, 5000]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.context.recorded import conversation_of, plain_stub
+from orchestrator.context.recorded import conversation_of, stub_like_live
 from orchestrator.messages import Message, text_block, tool_result
 from orchestrator.models.base import Usage
 
@@ -49,8 +49,17 @@ def test_each_assistant_message_is_a_turn_with_what_came_back() -> None:
 def test_a_stub_names_the_call_its_size_and_its_reference() -> None:
     found = conversation_of(HISTORY, head_tokens=0).turns[0].results[0]
 
-    assert found.stub == '[cleared: grep {"pattern":"x"}; 200 characters; h1.1]'
-    assert found.stub == plain_stub(HISTORY[1]["content"][1], "h1.1", found.text)
+    assert found.stub.startswith('[Cleared: grep("x"), ')
+    assert 'read_ref("h1.1")' in found.stub
+    assert found.stub == stub_like_live(HISTORY[1]["content"][1], "h1.1", found.text)
+
+
+def test_the_only_result_of_a_step_has_its_reference() -> None:
+    history = [ASK, said(call("a", "glob")), got(tool_result("a", "x"))]
+
+    found = conversation_of(history, head_tokens=0).turns[0].results[0]
+
+    assert 'read_ref("h1")' in found.stub
 
 
 def test_pictures_and_thinking_have_a_size() -> None:

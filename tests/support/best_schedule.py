@@ -251,7 +251,7 @@ LONG_HAUL: Final = steady(
 
 @dataclass(frozen=True)
 class Compared:
-    """Bills of one conversation as multiples of the best."""
+    """Bills of one conversation as multiples of the best, if there is one."""
 
     name: str
     best_usd: float
@@ -268,6 +268,8 @@ def compared(
     assert numbers.window_tokens is not None
     room = numbers.window_tokens - numbers.output_tokens
     best = best_usd(conversation, price, window=room)
+    if best == math.inf:
+        return Compared(name, best, math.nan, math.nan)
     ours, at_100k = (
         input_usd(conversation, price, policy=policy, numbers=numbers) / best
         for policy in (OURS, AT_100K)
