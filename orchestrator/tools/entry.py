@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from orchestrator.block_sizes import content_tokens
 from orchestrator.events import FileSeen
 from orchestrator.messages import Block, text_block, text_of
 from orchestrator.tools.base import Clip, ToolContext, ToolOutput
@@ -25,7 +26,10 @@ _COUNTED_CHARS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """What the model is shown of one result, and what is kept of the rest."""
+    """What the model is shown of one result, and what is kept of the rest.
+
+    `tokens` estimates what is shown, `full_tokens` the whole; images count in both.
+    """
 
     content: str | list[Block]
     is_error: bool
@@ -70,13 +74,15 @@ def admit(output: ToolOutput | str, context: ToolContext, clip: Clip) -> Admitte
             text += f'\n[clipped; the whole text: read_ref("{artifact}")]'
         tokens = context.count(text)
     content: str | list[Block] = text
+    pictured = 0
     if images:
         content = [text_block(text), *images] if text else list(images)
+        pictured = content_tokens(images, count=context.count)
     return Admitted(
         content,
         output.is_error,
-        tokens,
-        full,
+        tokens + pictured,
+        full + pictured,
         artifact,
         output.files,
         output.ends,

@@ -204,3 +204,15 @@ async def test_a_cut_emoji_or_flag_reaches_neither_log_nor_wire(
     head, _, tail = text.partition(" [… ")
     assert re.fullmatch("[^\t]+\t(🇩🇪|👩‍👩‍👧|e\u0301)+", head)
     assert re.match("(🇩🇪|👩‍👩‍👧|e\u0301)+\n?", tail.partition("…] ")[2])
+
+
+def test_an_image_counts_by_its_pixels_beside_the_text(tmp_path: Path) -> None:
+    data = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes([0, 0, 2, 128, 0, 0, 1, 224]) * 9000
+    source = {"type": "base64", "data": base64.b64encode(data).decode()}
+    shown = ToolOutput("a picture", blocks=({"type": "image", "source": source},))
+    context = ToolBench(tmp_path).context()
+
+    admitted = admit(shown, context, keep_ends)
+
+    assert admitted.tokens == 23 * 18 + context.count("a picture")
+    assert admitted.full_tokens == admitted.tokens
