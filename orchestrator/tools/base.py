@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel
 
+from orchestrator.context.layout import Label
 from orchestrator.events import FileSeen
 from orchestrator.messages import Block, Message
 from orchestrator.security.workspace import Workspace
@@ -40,6 +41,8 @@ class ToolOutput:
     """What the hand-in is, for the program; never shown to a model."""
     delivers: tuple[str, ...] = ()
     """Deliveries of subagents in it: `a3`, or `a3/1` for its first follow-up."""
+    label: Label = "reference"
+    """How long it stays in sight: `critical` is never cleared, `transient` soon."""
 
 
 class Clip(Protocol):
@@ -88,6 +91,10 @@ class Tool(Protocol[A_contra]):
 
     `run` may be async; a sync `run` is put in a thread. It raises `ToolError` for what
     the model can mend and lets bugs through.
+
+    A tool whose results are JSON may have `context_fields`, a tuple of dotted names:
+    only these parts are shown, and the model can ask for the rest. One whose results
+    should all be kept or let go may have `label`, as in `ToolOutput`.
     """
 
     name: ClassVar[str]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.context.layout import Label
 from orchestrator.messages import Block
 
 __all__ = [
@@ -31,6 +32,7 @@ class CallResult:
         value: what was handed in, for the program.
         tokens: estimated tokens of `content`.
         delivers: deliveries of subagents in it.
+        label: how long it should stay in sight.
     """
 
     call: str
@@ -41,6 +43,7 @@ class CallResult:
     value: Any = None
     tokens: int = 0
     delivers: tuple[str, ...] = ()
+    label: Label = "reference"
 
 
 @dataclass(frozen=True, slots=True)

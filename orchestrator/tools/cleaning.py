@@ -11,7 +11,12 @@ from orchestrator.messages import clean_text
 
 __all__ = ["clean"]
 
-MIN_BLOB_CHARS = 1000
+MIN_BLOB_CHARS = 200
+"""Shorter ones may be digests, ids and names."""
+# Long paths and names consist of words, runs of small letters; of what is encoded a
+# seventh is in such runs. From this length on, any mixture will do.
+_LONG_CHARS = 1000
+_MAX_WORDS = 0.33
 
 # Terminal codes: CSI (colours, cursor), OSC (titles, links; ended by BEL or ST, or cut
 # at the line end), DCS and its kin, and the two-character ones.
@@ -28,9 +33,11 @@ _BLOB = re.compile(
 )
 # Wrapped as in mails and PEM files: lines, or `\n` in a JSON text, of one length.
 _WRAPPED = re.compile(
-    r"(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{56,}+(?:\\r\\n|\\n|\n)){10,}+"
+    r"(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{56,}+(?:\\r\\n|\\n|\n)){3,}+"
     r"[A-Za-z0-9+/]*+={0,2}"
 )
+_WINDOW = re.compile(rf"[{_BLOB_CHARS}=\\\n]*")
+_LETTERS = re.compile(r"[a-z]{3,}")
 _WRAP = re.compile(r"\\r\\n|\\n|\n")
 
 
@@ -64,8 +71,7 @@ def _may_hold_blob(text: str) -> bool:
     """
     size = MIN_BLOB_CHARS // 2
     for start in range(0, len(text) - size + 1, size):
-        window = text[start : start + size]
-        if " " not in window and window.isascii():
+        if _WINDOW.fullmatch(text, start, start + size):
             return True
     return False
 
@@ -105,8 +111,11 @@ def _wrapped_note(match: re.Match[str]) -> str:
 
 
 def _looks_encoded(blob: str) -> bool:
-    return (
+    is_mixed = (
         any(char.isdigit() for char in blob)
         and blob != blob.lower()
         and blob != blob.upper()
     )
+    if not is_mixed or len(blob) >= _LONG_CHARS:
+        return is_mixed
+    return sum(map(len, _LETTERS.findall(blob))) <= _MAX_WORDS * len(blob)

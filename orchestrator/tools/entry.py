@@ -5,12 +5,15 @@ In this order, so that context, log and artifacts hold the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.block_sizes import content_tokens
+from orchestrator.context.layout import Label
+from orchestrator.context.structured import abridge
 from orchestrator.events import FileSeen
+from orchestrator.ids import artifact_id
 from orchestrator.messages import Block, text_block, text_of
 from orchestrator.tools.base import Clip, ToolContext, ToolOutput
 from orchestrator.tools.cleaning import clean
@@ -40,13 +43,27 @@ class Admitted:
     ends: bool = False
     value: Any = field(default=None)
     delivers: tuple[str, ...] = ()
+    label: Label = "reference"
 
 
-def admit(output: ToolOutput | str, context: ToolContext, clip: Clip) -> Admitted:
+def admit(
+    output: ToolOutput | str,
+    context: ToolContext,
+    clip: Clip,
+    *,
+    fields: Sequence[str] = (),
+) -> Admitted:
     """Return `output` as it may enter the context.
 
     Longer than the limit: the whole text goes to an artifact, and head and tail remain
-    with a marker that names it. May be called in any thread.
+    with a marker that names it; of JSON that is no error, an abridged form. May be
+    called in any thread.
+
+    Args:
+        output: of the tool.
+        context: of the call.
+        clip: bounds a text.
+        fields: of a result that is JSON, only these parts are shown, whatever its size.
 
     Raises:
         StoreError: the whole text cannot be kept.
@@ -61,18 +78,12 @@ def admit(output: ToolOutput | str, context: ToolContext, clip: Clip) -> Admitte
     text = context.redact(clean(raw))
     if not text.strip():
         text = "" if images else EMPTY
-    limit = context.clip_tokens
-    if output.paged:
-        page = output.limit_tokens or max(limit, context.read_tokens)
-        limit = page + _PAGE_SLACK_TOKENS
     full = _count(text, context.count)
+    shown = _bounded(text, full, output, context, clip, fields)
     tokens, artifact = full, ""
-    if full > limit:
+    if shown != text:
         artifact = context.artifacts.put(text.encode())
-        text = clip(text, limit_tokens=limit, is_error=output.is_error, ref=artifact)
-        if artifact not in text:  # no room for the marker
-            text += f'\n[clipped; the whole text: read_ref("{artifact}")]'
-        tokens = context.count(text)
+        text, tokens = shown, context.count(shown)
     content: str | list[Block] = text
     pictured = 0
     if images:
@@ -88,7 +99,41 @@ def admit(output: ToolOutput | str, context: ToolContext, clip: Clip) -> Admitte
         output.ends,
         output.value,
         output.delivers,
+        output.label,
     )
+
+
+def _bounded(
+    text: str,
+    full: int,
+    output: ToolOutput,
+    context: ToolContext,
+    clip: Clip,
+    fields: Sequence[str],
+) -> str:
+    """Return what is shown of a text, with the reference of the whole if not all."""
+    limit = context.clip_tokens
+    if output.paged:
+        page = output.limit_tokens or max(limit, context.read_tokens)
+        limit = page + _PAGE_SLACK_TOKENS
+    is_plain = not (output.is_error or output.paged)
+    if full <= limit and not (fields and is_plain):
+        return text
+    ref = artifact_id(text.encode())
+    found = (
+        abridge(text, limit_tokens=limit, count=context.count, ref=ref, fields=fields)
+        if is_plain
+        else None
+    )
+    if found is not None:
+        # What JSON wrote with escapes is written out now.
+        return text if found.is_whole else context.redact(clean(found.text))
+    if full <= limit:
+        return text
+    shown = clip(text, limit_tokens=limit, is_error=output.is_error, ref=ref)
+    if ref not in shown:  # no room for the marker
+        shown += f'\n[clipped; the whole text: read_ref("{ref}")]'
+    return shown
 
 
 def _count(text: str, count: Callable[[str], int]) -> int:

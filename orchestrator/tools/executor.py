@@ -268,7 +268,8 @@ class Executor:
         return self._conclude(job, outcome, cause, seconds)
 
     def _admit(self, output: ToolOutput | str, job: Job) -> Admitted:
-        return admit(output, job.context, self._clip)
+        fields = getattr(job.tool, "context_fields", ())
+        return admit(output, job.context, self._clip, fields=fields)
 
     def _call(self, job: Job) -> Admitted | Awaitable[Any]:
         """Run a sync tool and admit its output; in a worker thread."""
@@ -322,7 +323,13 @@ class Executor:
     ) -> CallResult:
         """Log the outcome and return the result."""
         if not isinstance(outcome, Admitted):
-            outcome = admit(outcome, job.context, self._clip)
+            fields = (
+                getattr(job.tool, "context_fields", ()) if isinstance(job, Job) else ()
+            )
+            outcome = admit(outcome, job.context, self._clip, fields=fields)
+        label = outcome.label
+        if label == "reference" and isinstance(job, Job):
+            label = getattr(job.tool, "label", label)
         name = clean_text(job.spec.name[:_NAME_CHARS])
         ended = ToolEnded(
             call=job.spec.call,
@@ -336,6 +343,7 @@ class Executor:
             files=list(outcome.files),
             ends=outcome.ends,
             delivers=list(outcome.delivers),
+            label="" if label == "reference" else label,
         )
         if not isinstance(job.spec.prior, OnRecord):
             self._log.append(ended, agent=job.context.agent, cause=cause)
@@ -348,6 +356,7 @@ class Executor:
             value=outcome.value,
             tokens=outcome.tokens,
             delivers=outcome.delivers,
+            label=label,
         )
 
 

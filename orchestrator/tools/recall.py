@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.context.history_search import Found, search
+from orchestrator.context.layout import Label
 from orchestrator.errors import ToolError
 from orchestrator.tools.arguments import shown
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
@@ -43,6 +44,7 @@ class Recall:
     Args: ClassVar[type[BaseModel]] = RecallArgs
     effects: ClassVar[Effects] = "reads"
     timeout_s: ClassVar[float] = 30
+    label: ClassVar[Label] = "transient"
 
     def run(self, args: RecallArgs, context: ToolContext) -> ToolOutput:
         """Return the items that fit best, each with a reference and some lines.

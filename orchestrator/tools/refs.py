@@ -5,19 +5,18 @@ An artifact, a step of the agent's own conversation, or what a subagent delivere
 
 from __future__ import annotations
 
-import re
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.context.history import item_text, result_text
+from orchestrator.context.structured import parse, pick, shortened, written
 from orchestrator.errors import StoreError, ToolError
 from orchestrator.evidence import split_lines
 from orchestrator.ids import AGENT_REFERENCE, HISTORY_REFERENCE, REFERENCE
-from orchestrator.tools.arguments import listed, shown
+from orchestrator.tools.arguments import shown
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
 from orchestrator.tools.cleaning import clean
 from orchestrator.tools.hits import parse_line
@@ -29,9 +28,6 @@ __all__ = ["ReadRef"]
 
 _HIT_CHARS = 1000
 _MAX_HITS = 500
-_SHOWN_ITEMS = 5
-_SHOWN_TEXT = 2000
-_STEP = re.compile(r"\[(\d+)\]")
 _FOOT_TOKENS = 100
 
 
@@ -76,7 +72,8 @@ class ReadRef:
         """
         stored = _opened(args.ref, context, only_result=bool(args.fields))
         if args.fields:
-            text = _fields(stored.text, stored.ref, args.fields)
+            found = _fields(stored.text, stored.ref, args.fields)
+            text = context.redact(clean(found))
         elif args.pattern:
             return _matching(stored, args, context)
         else:
@@ -199,63 +196,14 @@ def _hits(
 
 
 def _fields(text: str, ref: str, fields: tuple[str, ...]) -> str:
-    try:
-        content = orjson.loads(text)
-    except ValueError as error:
+    content = parse(text)
+    if content is None:
         raise ToolError(
             f"`{ref}` is not JSON, so it has no fields; use `pattern` or `first_line`"
-        ) from error
-    parts: list[str] = []
-    for name in fields:
-        value = _abridged(_pick(content, name))
-        parts.append(f"{name[:200]}: {_written(value)}")
-    return "\n".join(parts) + "\n"
-
-
-def _pick(value: Any, name: str) -> Any:  # noqa: ANN401 - any JSON
-    """Return the part of `value` at a dotted name; on a list, of each of its items."""
-    steps = [step for step in _STEP.sub(r".\1", name).split(".") if step]
-    for index, step in enumerate(steps):
-        if isinstance(value, dict) and step in value:
-            value = value[step]
-        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
-            value = value[int(step)]
-        elif isinstance(value, list) and _has(value, step):
-            rest = ".".join(steps[index:])
-            return [_pick(item, rest) for item in value if _has([item], step)]
-        else:
-            where = ".".join(steps[:index]) or "the content"
-            raise ToolError(
-                f"no field {shown(step)} in `{where[:200]}`: {_what(value)}"
-            )
-    return value
-
-
-def _has(items: list[Any], key: str) -> bool:
-    return any(isinstance(item, dict) and key in item for item in items)
-
-
-def _what(value: object) -> str:
-    if isinstance(value, dict):
-        return f"an object with {listed(value)}"
-    if isinstance(value, list):
-        return f"a list of {len(value)} items, counted from 0"
-    return f"a plain value, {shown(value)}"
-
-
-def _abridged(value: Any) -> Any:  # noqa: ANN401 - any JSON
-    """Return `value` with long lists and texts shortened, and said so."""
-    if isinstance(value, list):
-        items = [_abridged(item) for item in value[:_SHOWN_ITEMS]]
-        if len(value) > _SHOWN_ITEMS:
-            items.append(f"[{len(value)} items in all; ask for one by its number]")
-        return items
-    if isinstance(value, dict):
-        return {key: _abridged(item) for key, item in value.items()}
-    if isinstance(value, str) and len(value) > _SHOWN_TEXT:
-        return f"{value[:_SHOWN_TEXT]} [… {len(value):,} characters in all]"
-    return value
-
-
-def _written(value: object) -> str:
-    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+        )
+    try:
+        parts = [(name, pick(content, name)) for name in fields]
+    except LookupError as error:
+        raise ToolError(str(error.args[0])) from error
+    rows = [f"{name[:200]}: {written(shortened(value))}" for name, value in parts]
+    return "\n".join(rows) + "\n"

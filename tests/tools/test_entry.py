@@ -1,20 +1,24 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 import textwrap
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 from tool_bench import ToolBench
 
 from orchestrator.context.clipping import clip_text
+from orchestrator.context.layout import Label
 from orchestrator.context.tokens import estimate
 from orchestrator.messages import encode, text_of
-from orchestrator.tools.base import ToolOutput
+from orchestrator.tools.base import Effects, ToolContext, ToolOutput
 from orchestrator.tools.cleaning import clean
 from orchestrator.tools.entry import admit
 
@@ -61,7 +65,9 @@ def test_base64_becomes_a_note_with_its_size(blob: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param(BLOB[:900], id="short"),
+        pytest.param(BLOB[:199], id="short"),
+        pytest.param("/srv/Data2026/TheLongNameOfAFolder" * 10, id="a long path"),
+        pytest.param("getUserNameFromSessionV2ById" * 12, id="a long name"),
         pytest.param("x" * 5000, id="one letter"),
         pytest.param("0123456789abcdef" * 200, id="hex"),
         pytest.param("\n".join(f"{n:064x}" for n in range(50)), id="hashes"),
@@ -216,3 +222,82 @@ def test_an_image_counts_by_its_pixels_beside_the_text(tmp_path: Path) -> None:
 
     assert admitted.tokens == 23 * 18 + context.count("a picture")
     assert admitted.full_tokens == admitted.tokens
+
+
+ORDERS = {"total": 9000, "ids": list(range(9000)), "note": "\x1b[1mbold \ud83d"}
+
+
+def test_json_over_the_limit_is_abridged_and_its_parts_can_be_asked_for(
+    bench: ToolBench,
+) -> None:
+    admitted = admit(json.dumps(ORDERS), bench.context(), keep_ends)
+    shown = text_of(admitted.content)
+
+    assert "9000 items in all" in shown
+    assert f'read_ref("{admitted.artifact}", fields=["…"])' in shown
+    assert json.loads(bench.artifacts.read_text(admitted.artifact)) == ORDERS
+    assert admitted.tokens < 200 < admitted.full_tokens
+    shown.encode()
+
+
+def test_errors_and_pages_of_json_stay_as_they_were(bench: ToolBench) -> None:
+    text = json.dumps(ORDERS)
+
+    for output in (ToolOutput(text, is_error=True), ToolOutput(text, paged=True)):
+        shown = admit(output, bench.context(), keep_ends, fields=("total",))
+        assert text_of(shown.content).startswith(text[:200] + "\n[… cut; art_")
+
+
+def test_a_secret_that_json_wrote_with_escapes_is_not_shown(bench: ToolBench) -> None:
+    key = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    text = json.dumps({"key": key, "rows": list(range(9000))}).replace(
+        "ghp_", "ghp\\u005f"
+    )
+
+    shown = admit(text, bench.context(), keep_ends)
+
+    assert key not in text_of(shown.content)
+
+
+class NoArgs(BaseModel):
+    """Takes nothing."""
+
+
+class Query:
+    """Answers with a record of which most is of no use."""
+
+    name: ClassVar[str] = "query"
+    description: ClassVar[str] = "Looks up an order."
+    Args: ClassVar[type[BaseModel]] = NoArgs
+    effects: ClassVar[Effects] = "reads"
+    timeout_s: ClassVar[float] = 5
+    context_fields: ClassVar[tuple[str, ...]] = ("order.state",)
+    label: ClassVar[Label] = "transient"
+
+    def run(self, args: NoArgs, context: ToolContext) -> str:
+        return json.dumps({"order": {"state": "paid", "lines": [1, 2]}, "raw": "x"})
+
+
+async def test_a_tool_names_the_parts_that_are_shown_of_it(tmp_path: Path) -> None:
+    bench = ToolBench(tmp_path, tools=(Query(),))
+
+    result = await bench.call("query")
+    shown = text_of(result.content)
+
+    assert shown.startswith(
+        'order.state: "paid"\n[not shown: order.lines, raw. A part: '
+    )
+    ref = REF.search(shown)
+    assert ref is not None
+    assert 'raw: "x"' in await bench.text("read_ref", ref=ref[0], fields=["raw"])
+
+
+async def test_the_label_of_a_result_is_in_the_log(tmp_path: Path) -> None:
+    bench = ToolBench(tmp_path, tools=(Query(),))
+
+    result = await bench.call("query")
+    usual = await bench.call("list_dir")
+
+    labels = [e.data["label"] for e in bench.events if e.kind == "tool.ended"]
+    assert labels == ["transient", ""]
+    assert (result.label, usual.label) == ("transient", "reference")
