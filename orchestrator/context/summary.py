@@ -174,8 +174,8 @@ def is_nothing(text: str) -> bool:
 
 def _body(text: str) -> str:
     """Return what is between the tags of a summary, or all but asides."""
-    inside = [part for part in _TAGS.findall(text) if part.strip()]
-    body = inside[-1] if inside else _ASIDE.sub("", text)
+    inside = _TAGS.findall(text)
+    body = max(inside, key=len) if inside else _ASIDE.sub("", text)
     fenced = _FENCED.match(body)
     return fenced[1] if fenced else body
 

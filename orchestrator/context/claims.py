@@ -1,0 +1,217 @@
+"""What a summary says and the old text does not: figures and names from nowhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import Final
+
+from orchestrator.context.figures import Number, dates, names
+from orchestrator.context.flips import (
+    CLOSE,
+    OF_BEST,
+    RELATED,
+    SAME,
+    Doubt,
+    doubt,
+    flipped,
+    made_up,
+)
+from orchestrator.context.old_text import Claim, Near, Statements
+
+__all__ = ["UNCONFIRMED", "doubts"]
+
+
+UNCONFIRMED: Final = "(unconfirmed)"
+
+_SIMILAR_NAME: Final = 0.75
+_MOST_WITH_NUMBER: Final = 60
+_NEAREST: Final = 4
+
+_ROUNDED: Final = re.compile(
+    r"\b(?:about|around|roughly|approximately|approx|nearly|almost|over|under|some|"
+    r"more than|less than|at least|up to|ca)\b|[~≈<>≥≤]|约|大概|左右|近|超过|不到|多",
+    re.IGNORECASE,
+)
+_CHECKABLE: Final = re.compile(r"[\d_/@]|\.[A-Za-z]")
+_HAN: Final = re.compile(r"[\u3400-\u9fff]")
+_LETTER: Final = re.compile(r"[A-Za-z]")
+
+
+def doubts(
+    text: str, *, section: str, old: Statements, references: Collection[str]
+) -> list[Doubt]:
+    """Return what is wrong with one statement of a summary, in its order.
+
+    Args:
+        text: the statement.
+        section: of the summary; what is still open may name what is not there yet.
+        old: all that the summary covers, and the state.
+        references: further names that are known.
+    """
+    claim = Claim(text, "summary")
+    near = old.near(claim.terms) if claim.terms else []
+    found = list(_figures(claim, near, old, section))
+    found += _names(claim, near, old, section, references)
+    if _is_comparable(text, old):
+        if flip := flipped(claim, near, old=old, section=section):
+            return [flip]
+        if rule := made_up(claim, near, old=old, section=section):
+            found.append(rule)
+    return found
+
+
+def _is_comparable(text: str, old: Statements) -> bool:
+    """Return whether the old text has enough in the script of this statement."""
+    is_han = 2 * len(_HAN.findall(text)) > len(_LETTER.findall(text))
+    return old.han_share > 0.05 if is_han else old.han_share < 0.95
+
+
+def _figures(
+    claim: Claim, near: Sequence[Near], old: Statements, section: str
+) -> Iterator[Doubt]:
+    unmatched = [n for n in claim.numbers if not _is_held(n, claim, near, old)]
+    for number in unmatched:
+        source = _changed_from(number, claim, near, is_sole=len(unmatched) == 1)
+        if source:
+            was, place = source
+            yield doubt("numbers", claim, place, number.start, number.end, was.text)
+        elif not _is_known(number, claim, old, section):
+            instead = f"{number.text} {UNCONFIRMED}"
+            yield doubt("numbers", claim, None, number.start, number.end, instead)
+    for year, month, day, start, end in dates(claim.text):
+        same = [d for d in old.dates if d[1:] == (month, day)]
+        if any(not year or not d[0] or d[0] == year for d in same):
+            continue
+        best = near[0] if near and near[0].share >= RELATED else None
+        others = dates(best.claim.text) if best else []
+        if best and others:
+            instead = best.claim.text[others[0][3] : others[0][4]]
+            yield doubt("numbers", claim, best, start, end, instead)
+        elif section != "open":
+            instead = f"{claim.text[start:end]} {UNCONFIRMED}"
+            yield doubt("numbers", claim, None, start, end, instead)
+
+
+def _is_held(
+    number: Number, claim: Claim, near: Sequence[Near], old: Statements
+) -> bool:
+    """Return whether an old statement about the same has the number."""
+    best = near[0].share if near else 0.0
+    least = OF_BEST * best if best >= SAME else min(RELATED, best)
+    for each in near:
+        if each.share >= least and _has(each.claim, number, claim):
+            return True
+    if best < CLOSE:
+        return False
+    # A row of a table shares few words with the sentence that tells it.
+    top = near[0].claim.terms
+    return any(
+        (other.terms & claim.terms) - top and _has(other, number, claim)
+        for other in old.with_number(number.text, most=_MOST_WITH_NUMBER)
+    )
+
+
+def _has(other: Claim, number: Number, claim: Claim) -> bool:
+    held = {v for n in other.numbers for v in n.values}
+    if not number.is_count:
+        held |= other.values
+    return _is_among(number, held, claim)
+
+
+def _is_among(number: Number, held: Collection[float], claim: Claim) -> bool:
+    if any(value in held for value in number.values):
+        return True
+    value = number.values[0]
+    if number.unit and any(
+        round(value * factor, 6) in held or round(value / factor, 6) in held
+        for factor in _FACTORS.get(number.unit, ())
+    ):
+        return True
+    is_loose = bool(_ROUNDED.search(claim.text))
+    return any(_rounds_to(other, number, is_loose=is_loose) for other in held)
+
+
+_FACTORS: Final = {
+    **dict.fromkeys(("ms", "second", "minut", "hour", "h"), (1000.0, 60.0, 3600.0)),
+    **dict.fromkeys(("秒", "分", "小"), (1000.0, 60.0, 3600.0)),
+    **dict.fromkeys(("kb", "mb", "gb", "tb", "kib", "mib", "gib"), (1000.0, 1024.0)),
+}
+
+
+def _rounds_to(other: float, number: Number, *, is_loose: bool) -> bool:
+    """Return whether `other`, written shorter, is the number."""
+    value = number.values[0]
+    if not value or abs(other - value) > 0.05 * abs(value):
+        return False
+    decimals = len(number.text.partition(".")[2].rstrip("%％ "))
+    if not other.is_integer() and round(other, decimals) == value:
+        return True
+    if not is_loose:
+        return False
+    zeros = len(str(int(value))) - len(str(int(value)).rstrip("0"))
+    return zeros > 0 and abs(other - value) <= 10**zeros
+
+
+def _changed_from(
+    number: Number, claim: Claim, near: Sequence[Near], *, is_sole: bool
+) -> tuple[Number, Near] | None:
+    """Return the number that an old statement about the same has in its place."""
+    for each in near[:_NEAREST]:
+        needed = SAME if number.is_count else CLOSE
+        shared = each.claim.terms & claim.terms
+        if each.share < needed or (len(shared) < 2 and each.share < 0.95):
+            continue
+        own = {v for n in claim.numbers for v in n.values}
+        orphans = [n for n in each.claim.numbers if not own & set(n.values)]
+        same = [
+            n
+            for n in orphans
+            if (number.unit and n.unit == number.unit)
+            or (number.before and n.before == number.before)
+        ]
+        if same:
+            return same[0], each
+        if is_sole and len(orphans) == 1 and each.share >= SAME:
+            return orphans[0], each
+    return None
+
+
+def _is_known(number: Number, claim: Claim, old: Statements, section: str) -> bool:
+    """Return whether the number may stand though no statement near has it."""
+    if number.is_count or not number.digits or section == "open":
+        return True
+    return _is_among(number, old.values, claim)
+
+
+def _names(
+    claim: Claim,
+    near: Sequence[Near],
+    old: Statements,
+    section: str,
+    references: Collection[str],
+) -> Iterator[Doubt]:
+    for name, start, end in names(claim.text):
+        if not _CHECKABLE.search(name) or old.has_name(name) or name in references:
+            continue
+        known = [(n, each) for each in near[:_NEAREST] for n in each.claim.names]
+        rated = [(_likeness(name, other), other, each) for other, each in known]
+        best = max(rated, key=lambda each: each[0], default=None)
+        if best and best[0] >= _SIMILAR_NAME:
+            yield doubt("names", claim, best[2], start, end, best[1])
+        elif section != "open" and not (section == "work" and _PATH.search(name)):
+            # A file that was written stands in a call, which is not said.
+            instead = f"{name} {UNCONFIRMED}"
+            yield doubt("names", claim, None, start, end, instead)
+
+
+_DIGITS: Final = re.compile(r"\d+")
+_PATH: Final = re.compile(r"/|\.[A-Za-z]\w{0,5}$")
+
+
+def _likeness(name: str, other: str) -> float:
+    """Return how alike two names are, 0 to 1; but for the digits: 0.9 at least."""
+    ratio = SequenceMatcher(None, name, other).ratio()
+    is_same = _DIGITS.sub("0", name.lower()) == _DIGITS.sub("0", other.lower())
+    return max(ratio, 0.9) if is_same and len(name) > 2 else ratio
