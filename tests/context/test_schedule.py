@@ -118,6 +118,22 @@ def test_the_cost_is_the_write_of_what_stays_less_what_was_left_unwritten() -> N
     assert cost_usd(clearing, RATES) == pytest.approx(expected)
 
 
+def test_what_is_written_once_counts_by_half_where_it_is_more() -> None:
+    clearing = Clearing(("c1",), 10_000, 200, 0, 4000)
+
+    assert cost_usd(clearing, RATES) == pytest.approx(2000 * 3.75 / 1e6)
+
+
+def test_stubs_and_what_was_said_between_them_are_written_once() -> None:
+    layout = layout_of(1000, 40, 2000, 3000, 4000, 5000)
+
+    clearing = best_clear(layout, keep_results=3)
+
+    assert clearing.calls == ("c1", "c3")
+    assert clearing.between_tokens == 3 * 100 + 2 * STUB
+    assert clearing.again_tokens == 40 + 2 * 100 + 3000 + 4000
+
+
 @pytest.mark.parametrize(
     ("tokens", "rates"),
     [

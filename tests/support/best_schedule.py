@@ -2,26 +2,24 @@
 
 A schedule says before which requests all results but the newest are cleared. The best
 one is found by dynamic programming over the request of the latest clear; it knows all
-sizes and the end, may leave the newest block unwritten before a clear, and stays below
-the window.
+sizes and the end, may leave the newest block unwritten before a clear or the end, and
+stays below the window.
 """
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
 from context_samples import numbers_of
 
-from orchestrator.context.ladder import Clear, Compact, Nothing, decide
-from orchestrator.context.layout import Layout
 from orchestrator.context.numbers import Numbers
 from orchestrator.context.recorded import Conversation, Result, Turn
-from orchestrator.context.whatif import Policy, clear_at, what_if
+from orchestrator.context.whatif import LADDER, Policy, clear_at, what_if
 from orchestrator.models.pricing import Price, Rates
 
 __all__ = [
@@ -29,7 +27,6 @@ __all__ = [
     "KINDS",
     "LONG_HAUL",
     "NUMBERS",
-    "OURS",
     "PRICES",
     "WINDOW",
     "Compared",
@@ -48,21 +45,6 @@ NUMBERS: Final = numbers_of(
 )
 AT_100K: Final = clear_at(100_000, keep_results=KEEP)
 
-
-def _clears_only(
-    layout: Layout,
-    numbers: Numbers,
-    *,
-    rates: Rates | None,
-    bands: Sequence[Rates] = (),
-    rent_usd: float,
-) -> Nothing | Clear | Compact:
-    futile = replace(layout, compacted_to_tokens=layout.total_tokens)
-    return decide(futile, numbers, rates=rates, bands=bands, rent_usd=rent_usd)
-
-
-OURS: Final = Policy(_clears_only)
-"""Our rule, never compacting: the best schedule does not either."""
 # Anthropic's price page, November 2026.
 PRICES: Final = {
     "Sonnet 5.5": Price("", (Rates(2.0, 10.0, 2.5, 4.0, 0.1),), ""),
@@ -84,10 +66,11 @@ def input_usd(
 ) -> float:
     """Return the bill of a policy without the output, which is the same for all.
 
-    It is infinite where a request would not have fitted the window.
+    It is infinite where clears are not enough: a request would not have fitted the
+    window, or steps would have been compacted.
     """
     outcome = what_if(conversation, numbers, price=price, policy=policy)
-    if outcome.too_long:
+    if outcome.too_long or outcome.compactions:
         return math.inf
     return sum(outcome.usd_by.values()) - outcome.usd_by.get("output", 0.0)
 
@@ -131,7 +114,8 @@ def best_usd(
             spent += (size - grown) * rates.cache_read / 1e6
             before = spent + grown * rates.input / 1e6
             spent += grown * rates.cache_write_5m / 1e6
-        best = min(best, spent)
+        # Nobody reads what the last request would write.
+        best = min(best, before)
     return best
 
 
@@ -251,27 +235,28 @@ LONG_HAUL: Final = steady(
 
 @dataclass(frozen=True)
 class Compared:
-    """Bills of one conversation as multiples of the best, if there is one."""
+    """Bills of one conversation as multiples of the best.
 
-    name: str
+    `ours` is infinite where clears are not enough; then nothing can be compared.
+    """
+
     best_usd: float
     ours: float
     at_100k: float
 
 
 def compared(
-    name: str, conversation: Conversation, price: Price, *, numbers: Numbers = NUMBERS
+    conversation: Conversation, price: Price, *, numbers: Numbers = NUMBERS
 ) -> Compared:
     """Return what our rule and a clear at 100k cost beside the best schedule."""
-    numbers = replace(numbers, keep_results=KEEP)
+    ours, at_100k = (
+        input_usd(conversation, price, policy=policy, numbers=numbers)
+        for policy in (LADDER, AT_100K)
+    )
+    if ours == math.inf:
+        return Compared(math.nan, ours, at_100k)
     # A request must leave room for the longest answer.
     assert numbers.window_tokens is not None
     room = numbers.window_tokens - numbers.output_tokens
     best = best_usd(conversation, price, window=room)
-    if best == math.inf:
-        return Compared(name, best, math.nan, math.nan)
-    ours, at_100k = (
-        input_usd(conversation, price, policy=policy, numbers=numbers) / best
-        for policy in (OURS, AT_100K)
-    )
-    return Compared(name, best, ours, at_100k)
+    return Compared(best, ours / best, at_100k / best)
