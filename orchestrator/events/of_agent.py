@@ -219,6 +219,11 @@ class FileSeen:
     """Where the whole text of this version is kept, after redaction; "" if too big."""
     lines: int
     """Lines of that text."""
+    first: int = field(default=0, compare=False)
+    """First line that was shown as a page, from 1; 0: no page was. Two pages of a
+    version are the same version."""
+    last: int = field(default=0, compare=False)
+    """Last line of that page."""
 
     @classmethod
     def stored(cls, data: Mapping[str, Any]) -> FileSeen:

@@ -6,7 +6,7 @@ In this order, so that context, log and artifacts hold the same bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orchestrator.block_sizes import content_tokens
@@ -80,10 +80,12 @@ def admit(
         text = "" if images else EMPTY
     full = _count(text, context.count)
     shown = _bounded(text, full, output, context, clip, fields)
-    tokens, artifact = full, ""
+    tokens, artifact, files = full, "", output.files
     if shown != text:
         artifact = context.artifacts.put(text.encode())
         text, tokens = shown, context.count(shown)
+        # A page that was cut has not shown all its lines.
+        files = tuple(replace(each, first=0, last=0) for each in files)
     content: str | list[Block] = text
     pictured = 0
     if images:
@@ -95,7 +97,7 @@ def admit(
         tokens + pictured,
         full + pictured,
         artifact,
-        output.files,
+        files,
         output.ends,
         output.value,
         output.delivers,

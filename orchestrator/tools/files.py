@@ -98,9 +98,7 @@ def _whole(
         seen, note, lines = version.seen, found.note, version.lines
     files = (seen,) if seen.artifact else ()
     source = Source(name, lines, len(lines), note=note, files=files)
-    return page_output(
-        source, context, first_line=args.first_line, max_lines=args.max_lines
-    )
+    return _page(source, args, context)
 
 
 def _big(
@@ -129,9 +127,23 @@ def _big(
         note=f", {size:,} bytes",
         files=(seen,),
     )
-    return page_output(
+    return _page(source, args, context)
+
+
+def _page(source: Source, args: ReadFileArgs, context: ToolContext) -> ToolOutput:
+    """Return a page, or one line where the agent still sees all that is on it."""
+    page = page_output(
         source, context, first_line=args.first_line, max_lines=args.max_lines
     )
+    for seen in page.files:
+        ref = context.shown(seen.path, seen.sha256, seen.first, seen.last)
+        if ref:
+            return ToolOutput(
+                f"{source.name}: unchanged since {ref}, which shows lines "
+                f'{seen.first}-{seen.last}: see there, or read_ref("{ref}").',
+                label="transient",
+            )
+    return page
 
 
 def _binary(name: str, head: bytes, size: int) -> ToolOutput:

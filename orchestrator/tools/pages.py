@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.errors import ToolError
 from orchestrator.events import FileSeen
@@ -261,4 +261,7 @@ def page_output(
     if page.last < total:
         left = total - page.last
         rows.append(f"[{left} more lines; go on with first_line={page.last + 1}]")
-    return ToolOutput("\n".join(rows), files=source.files, paged=True)
+    files = tuple(
+        replace(each, first=page.first, last=page.last) for each in source.files
+    )
+    return ToolOutput("\n".join(rows), files=files, paged=True)
