@@ -226,10 +226,9 @@ class _Run:
         return found
 
     def _text_of(self, item: Item) -> str:
-        for result in self.conversation.turns[item.step - 1].results:
-            if result.call == item.call:
-                return result.stub if item.is_cleared else result.text
-        return ""
+        results = self.conversation.turns[item.step - 1].results
+        result = next(each for each in results if each.call == item.call)
+        return result.stub if item.is_cleared else result.text
 
     def send(self, at: int, done: str, *, is_foreseen: bool) -> None:
         total = self.total
