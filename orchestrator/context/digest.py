@@ -12,6 +12,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 __all__ = ["digest"]
@@ -42,15 +43,22 @@ _WORD = re.compile(
 )
 # They are everywhere in logs, and no two have one shape.
 _HASH = re.compile(r"\b(?=[0-9]*[a-f])(?=[a-f]*[0-9])[0-9a-f]{7,64}\b")
-_AMOUNT = re.compile(
-    r"[$€£¥₩] ?\d|\d ?(?:EUR|USD|CNY|RMB|GBP|JPY|CHF|[KMGT]i?B|元|万|亿|%)(?![A-Za-z])"
-)
+# Signs that are no words.
+_FORMS: Final = {
+    "amount": re.compile(
+        r"[$€£¥₩] ?\d"
+        r"|\d ?(?:EUR|USD|CNY|RMB|GBP|JPY|CHF|[KMGT]i?B|元|万|亿|%)(?![A-Za-z])"
+    ),
+    "fault": re.compile(
+        r"\b(?:ERR[-_]\w|[A-Z][a-z0-9]+[A-Z]\w{0,60}(?:Error|Exception)\b)"
+    ),
+}
 _PIECE_END = r"[.!?;,}\]>。!?;,、]"
 
 _SIGNS: Final[dict[str, float]] = {
     **dict.fromkeys(
         [
-            "err_", "error", "fail", "exception", "traceback", "fatal", "panic",
+             "error", "fail", "exception", "traceback", "fatal", "panic",
             "timeout", "refused", "denied", "abort", "critical", "错误", "失败", "异常",
             "报错", "超时", "拒绝",
         ],
@@ -80,6 +88,7 @@ _SIGNS: Final[dict[str, float]] = {
         0.6,
     ),
     "amount": 1.0,
+    "fault": 1.0,
 }  # fmt: skip
 """Words that point at a fact, and what one of them weighs where it is rare."""
 
@@ -209,23 +218,25 @@ def _signs(raw: str) -> Iterable[tuple[bytes, int]]:
         at = low.find(sign)
         if at < 0 or low.count(sign) > _MOST_SIGNS:
             continue
-        if not ends:
-            ends = [match.start() for match in re.finditer("\n", low)]
+        ends = ends or _ends(low)
         while at >= 0:
             if _is_word(low, at, at + len(sign)):
                 yield b"!" + sign.encode(), bisect_right(ends, at)
             at = low.find(sign, at + len(sign))
-    amounts = [match.start() for match in _AMOUNT.finditer(raw)]
-    if amounts and not ends:
-        ends = [match.start() for match in re.finditer("\n", low)]
-    for at in amounts:
-        yield b"!amount", bisect_right(ends, at)
+    for sign, form in _FORMS.items():
+        for match in form.finditer(raw):
+            ends = ends or _ends(low)
+            yield b"!" + sign.encode(), bisect_right(ends, match.start())
+
+
+def _ends(text: str) -> list[int]:
+    return [match.start() for match in re.finditer("\n", text)]
 
 
 def _is_word(text: str, first: int, end: int) -> bool:
     """Return whether a sign is said there, and is no part of a name in code."""
     before, after = text[first - 1 : first], text[end : end + 1]
-    if not text[first].isascii() or text[end - 1] == "_":
+    if not text[first].isascii():
         return True
     return not (before.isalnum() or before in ("_", ".")) and after not in (
         "_",
@@ -319,14 +330,20 @@ def _pieces(
             continue
         sample = row[:2000]
         size = int(len(sample) * limit_tokens * _PIECE_SHARE / max(count(sample), 1))
-        most, least = max(size, 8), max(size // 4, 4)
-        cut = re.compile(
-            rf"[^\n]{{{least},{most}}}?(?:(?<={_PIECE_END})(?=\s|[^\x00-\x7f])|$)"
-            rf"|[^\n]{{1,{most}}}(?=\s|$)|[^\n]{{1,{most}}}"
-        )
+        cut = _cut(max(size - size % 4, 8))
         for match in cut.finditer(row):
             if piece := match[0].strip():
                 head = "…" if match.start() else ""
                 tail = "…" if match.end() < len(row) else ""
                 found.append((at, f"{head}{piece}{tail}"))
     return found
+
+
+@lru_cache(maxsize=64)
+def _cut(most: int) -> re.Pattern[str]:
+    """Return what finds pieces of at most so many characters."""
+    least = max(most // 4, 4)
+    return re.compile(
+        rf"[^\n]{{{least},{most}}}?(?:(?<={_PIECE_END})(?=\s|[^\x00-\x7f])|$)"
+        rf"|[^\n]{{1,{most}}}(?=\s|$)|[^\n]{{1,{most}}}"
+    )
