@@ -4,25 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from orchestrator.agent.budget import Budget
 from orchestrator.agent.cache_watch import RESULT_REPLACED, CacheUse
 from orchestrator.agent.caching import Caching
 from orchestrator.agent.caller import Caller
+from orchestrator.agent.compacting import Compactor
 from orchestrator.agent.form import Form
 from orchestrator.agent.head_start import HeadStart
 from orchestrator.agent.hooks import NO_HOOKS, Hooks, Words
-from orchestrator.agent.incoming import ResultSizes
+from orchestrator.agent.judging import Judge
+from orchestrator.agent.keeping import Keeper
 from orchestrator.agent.loop import Agent
 from orchestrator.agent.mending import Mender
 from orchestrator.agent.parking import Parking
+from orchestrator.agent.reminding import Reminder
+from orchestrator.agent.reopening import reopen
 from orchestrator.agent.reserving import Reserving
 from orchestrator.agent.route import Route
 from orchestrator.agent.speaking import Speaker
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
+from orchestrator.agent.summarizing import Summarizer
+from orchestrator.block_sizes import content_tokens
 from orchestrator.clock import Clock
+from orchestrator.context.factor import Factors
+from orchestrator.context.numbers import resolve
+from orchestrator.context.shown import Shown
 from orchestrator.context.transcript import Transcript
 from orchestrator.context.view import Head, make_head
 from orchestrator.events import ResultReplaced
@@ -32,6 +42,8 @@ from orchestrator.models.choose import known_window
 from orchestrator.models.features import Lacks
 from orchestrator.models.pricing import Price
 from orchestrator.security.workspace import Workspace
+from orchestrator.settings import OFFLINE
+from orchestrator.spec.policy import ContextPolicy
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.eventlog import EventLog
 from orchestrator.tools.base import Clip, Tool, ToolContext
@@ -61,6 +73,11 @@ class Services:
         lacks: what the endpoint lacks, as far as is known.
         fallback: bare id of the model that goes on after a refusal, or "".
         window_of: bare id → its context window in tokens, or None if unknown.
+        policy: how contexts are kept small.
+        factors: what models count for an estimated token, as they report.
+        summaries: bare id of another model that writes summaries; "": each its own.
+        summaries_effort: for that one.
+        judge: bare id of the model that compares summaries; "": nobody does.
     """
 
     log: EventLog
@@ -74,8 +91,11 @@ class Services:
     clip: Clip
     words: Words
     base_tools: tuple[Tool[Any], ...]
-    read_tokens: int
-    clip_tokens: int
+    policy: ContextPolicy = field(default_factory=ContextPolicy)
+    factors: Factors = field(default_factory=Factors)
+    summaries: str = ""
+    summaries_effort: str | None = None
+    judge: str = ""
     head_start: HeadStart = field(default_factory=HeadStart)
     parking: Parking = field(default_factory=Parking)
     heads: dict[bytes, Head] = field(default_factory=dict)
@@ -89,10 +109,39 @@ class Services:
 def new_state(services: Services, spec: AgentSpec) -> AgentState:
     """Return the state of an agent that has not begun."""
     state = AgentState(
-        Transcript(), services.count, services.clock, spec.form, spec.max_output_tokens
+        Transcript(),
+        Shown(),
+        services.count,
+        services.clock,
+        spec.form,
+        spec.max_output_tokens,
+        factors=services.factors,
     )
-    state.start(spec.first, head_tokens=head_of(services, spec).tokens)
+    head = head_of(services, spec)
+    state.start(spec.first, head_tokens=head.tokens, tools_tokens=head.tools_tokens)
     return state
+
+
+def within_window(services: Services, spec: AgentSpec) -> AgentSpec:
+    """Return what an agent starts with, its output and marks as its window allows.
+
+    Raises:
+        SpecError: what it starts with does not fit.
+    """
+    first = content_tokens(spec.first, count=services.count)
+    numbers = resolve(
+        services.policy,
+        window_tokens=services.window_of(spec.model),
+        fixed_tokens=head_of(services, spec).tokens + first,
+        max_output_tokens=spec.max_output_tokens,
+    )
+    marks = {
+        "window_tokens": numbers.window_tokens,
+        "soft_tokens": numbers.soft_tokens,
+        "hard_tokens": numbers.hard_tokens,
+    }
+    known = {name: tokens for name, tokens in marks.items() if tokens is not None}
+    return replace(spec, max_output_tokens=numbers.output_tokens, context=known)
 
 
 def build_agent(
@@ -118,7 +167,7 @@ def build_agent(
     """
     if state is None:
         lacks = services.lacks.of(spec.model)
-        spec = replace(spec, without=tuple(sorted(lacks)))
+        spec = within_window(services, replace(spec, without=tuple(sorted(lacks))))
         services.log.append(spec.started(), agent=spec.id)
         state = new_state(services, spec)
     limits = spec.limits
@@ -147,15 +196,17 @@ def build_agent(
         ),
         reserving=Reserving(spec.id, own, spec.hand_in_tokens),
         caching=Caching(spec.id, services.log, services.head_start, services.cache_use),
-        sizes=ResultSizes(services.read_tokens, services.clip_tokens),
         log=services.log,
         parking=services.parking,
         outage_s=services.outage_s,
     )
     executor = Executor(registry, services.log, services.clip, services.clock)
-    transcript, sizes = state.transcript, caller.sizes
+    transcript = state.transcript
+    keeper = _keeper(services, spec, caller, hooks, lambda call: context_for(call))  # noqa: PLW0108 - it is made below
+    keeper.numbers(state)
 
     def context_for(call: str) -> ToolContext:
+        sizes = state.result_sizes or caller.sizes
         return ToolContext(
             agent=spec.id,
             call=call,
@@ -163,20 +214,56 @@ def build_agent(
             artifacts=services.artifacts,
             redact=services.redact,
             count=services.count,
-            read_tokens=(state.result_sizes or sizes).read_tokens,
-            clip_tokens=(state.result_sizes or sizes).clip_tokens,
-            knows_ref=transcript.holds,
+            read_tokens=sizes.read_tokens,
+            clip_tokens=sizes.clip_tokens,
+            knows_ref=transcript.knows,
+            history=lambda: transcript.messages,
+            findings_of=hooks.team.opened,
         )
 
     return Agent(
         spec=spec,
         state=state,
         caller=caller,
+        keeper=keeper,
         executor=executor,
         context_for=context_for,
         speaker=Speaker(spec, state, services.words, services.log, hooks),
         log=services.log,
         hooks=hooks,
+    )
+
+
+def _keeper(
+    services: Services,
+    spec: AgentSpec,
+    caller: Caller,
+    hooks: Hooks,
+    context_for: Callable[[str], ToolContext],
+) -> Keeper:
+    """Return what keeps the conversation of this agent small."""
+    policy, words = services.policy, services.words
+    is_own = spec.model in (OFFLINE, services.summaries)
+    summaries = "" if is_own else services.summaries
+    summarizer = Summarizer(spec, caller, words, summaries, services.summaries_effort)
+    judge = "" if spec.model == OFFLINE else services.judge
+    return Keeper(
+        spec=spec,
+        policy=policy,
+        caller=caller,
+        compactor=Compactor(
+            spec=spec,
+            log=services.log,
+            clock=services.clock,
+            words=words,
+            summarizer=summarizer,
+            hooks=hooks,
+            reopen=partial(reopen, context=context_for),
+            judge=Judge(caller, words, judge) if judge else None,
+        ),
+        reminder=Reminder(spec, caller, hooks, words, services.log),
+        hooks=hooks,
+        log=services.log,
     )
 
 

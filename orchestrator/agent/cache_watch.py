@@ -16,6 +16,8 @@ from orchestrator.models.base import CacheMiss, Usage
 from orchestrator.models.caching import LIFETIME_S
 
 __all__ = [
+    "CLEARED",
+    "COMPACTED",
     "NOT_CACHED",
     "RESULT_REPLACED",
     "CacheUse",
@@ -26,6 +28,8 @@ __all__ = [
 
 NOT_CACHED: Final = "not_cached"
 RESULT_REPLACED: Final = "a result is replaced"
+CLEARED: Final = "results are cleared"
+COMPACTED: Final = "steps are compacted"
 THINKING_LEFT_OUT: Final = "thinking is left out"
 OTHER_HEAD: Final = "another model, or other fields"
 MIN_MISSED_TOKENS: Final = 512

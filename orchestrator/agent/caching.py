@@ -57,7 +57,7 @@ class Caching:
         is_cached = is_first and self._is_cached(route)
         is_shared = is_cached and self.head_start.knows(head.data)
         state.cache.sent(
-            state.transcript.rewritten,
+            state.shown.rewritten,
             head=head,
             shared_tokens=head.tokens if is_shared else 0,
         )
@@ -69,7 +69,7 @@ class Caching:
     def uncached_tokens(self, state: AgentState) -> int:
         """Return how much of a request that leaves now the cache does not hold."""
         cached = state.cache.readable(state.clock.now())
-        return max(state.transcript.tokens - cached, 0)
+        return max(state.shown.tokens - cached, 0)
 
     def compare(self, state: AgentState, route: Route, reply: Reply) -> None:
         """Say so where a request read clearly less from the cache than it should."""

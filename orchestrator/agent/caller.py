@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 
 import anyio
 
@@ -14,6 +15,7 @@ from orchestrator.agent.caching import Caching
 from orchestrator.agent.form import Form
 from orchestrator.agent.incoming import PARTS, ResultSizes
 from orchestrator.agent.mending import Mender
+from orchestrator.agent.outgoing import Aside, Outgoing, alone, beside, ordinary
 from orchestrator.agent.parking import Asked, Parking, Sending
 from orchestrator.agent.pulse import Pulse
 from orchestrator.agent.reserving import Reserving
@@ -21,7 +23,6 @@ from orchestrator.agent.route import Route
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
 from orchestrator.agent.window import output_within, window_full
-from orchestrator.context.view import View, make_view
 from orchestrator.errors import LimitReached, ModelError, NotSent
 from orchestrator.events import (
     ModelAnswered,
@@ -29,12 +30,24 @@ from orchestrator.events import (
     ModelRequested,
     ModelRetried,
 )
-from orchestrator.ids import sha256
 from orchestrator.messages import Block
-from orchestrator.models.base import OUTAGE_S, ModelRequest, Reply, Retry
+from orchestrator.models.base import OUTAGE_S, Model, ModelRequest, Reply, Retry
+from orchestrator.models.choose import window_tokens
 from orchestrator.store.eventlog import EventLog
 
-__all__ = ["Caller"]
+__all__ = ["Answer", "Caller"]
+
+ASIDE_OUTAGE_S = 60.0
+"""A question beside the conversation is given up after so long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was answered beside the conversation, and what it cost."""
+
+    reply: Reply
+    usd: float | None
+    """None: the price is unknown."""
 
 
 @dataclass(slots=True)
@@ -111,8 +124,9 @@ class Caller:
             self.mender.adapt(state)
             self._follow(state.form)
             reserved, output = await self._reserve(state, pulse, last=last)
+            outgoing = ordinary(state, self.spec, self.route, output_tokens=output)
             try:
-                return await self._send(state, pulse, reserved, output)
+                return await self._send(state, pulse, reserved, outgoing)
             except ModelError as error:
                 change = self.mender.mends(state, error, output=output)
                 if last and not change and error.kind == "too_long":
@@ -151,33 +165,62 @@ class Caller:
             state, self.route, pulse, last=last, most=most
         )
 
+    async def aside(self, state: AgentState, aside: Aside, pulse: Pulse) -> Answer:
+        """Ask something beside the conversation, and return what is answered.
+
+        It is paid like a turn, but is none, and nothing of it enters the conversation.
+
+        Raises:
+            LimitReached: it does not fit the budget.
+            ModelError: no usable reply; it is in the log.
+            NotSent: the run is parked.
+        """
+        await self.parking.passed(pulse)
+        if aside.model:
+            route = self.routes(Form(aside.model))
+            outgoing = alone(state, route, aside)
+        else:
+            outgoing = beside(state, self.spec, self.route, aside)
+        reserved = self.reserving.reserve_aside(
+            state, outgoing.route, outgoing.tokens, output=outgoing.output_tokens
+        )
+        reply = await self._send(state, pulse, reserved, outgoing)
+        cost = self._write_answer(state, reply, outgoing, kept=False)
+        return Answer(reply, cost.usd)
+
+    def window_of(self, model: str) -> int:
+        """Return the window of another model, in tokens; small if it is unknown."""
+        return self.routes(Form(model)).window or window_tokens(model)
+
     async def _send(
-        self, state: AgentState, pulse: Pulse, reserved: Reservation, output: int
+        self,
+        state: AgentState,
+        pulse: Pulse,
+        reserved: Reservation,
+        outgoing: Outgoing,
     ) -> Reply:
         """Send one request and settle what was set aside for it."""
-        used = NOTHING
+        used, is_turn = NOTHING, not outgoing.purpose
         try:
             await self.parking.passed(pulse)  # the reserve may have taken a while
-            view = make_view(
-                self.route.head,
-                state.transcript,
-                max_output_tokens=output,
-                previous_end=state.previous_end,
-                previous_message=state.previous_message,
-            )
-            state.turns += 1
-            self._intend(state, view, output, reserved)
-            self.caching.expect(state, self.route)
+            state.turns += is_turn
+            turn = state.turns + (not is_turn)
+            intent = outgoing.intent(turn, reserved, rent_usd=state.rent_usd or None)
+            self.log.append(intent, agent=self.spec.id)
+            if is_turn:
+                self.caching.expect(state, self.route)
             await self.log.sync()
-            self.caching.leaves(self.route)
-            with self._sending(state) as sending:
-                request = self._request(state, view, output, pulse, sending)
+            self.caching.leaves(outgoing.route)
+            with self._sending(turn, outgoing.purpose) as sending:
+                request = self._request(state, outgoing, pulse, sending)
                 try:
-                    reply = await self._complete(state, request, reserved, pulse)
+                    reply = await self._complete(
+                        outgoing.route.model, intent, request, reserved, pulse
+                    )
                 finally:  # unknown usage is booked as reserved
                     used = reserved.amount if sending.is_out else NOTHING
             if reply.usage.known:
-                used = self._bill(state, reply).counted
+                used = self._bill(state, reply, outgoing).counted
         except ModelError as error:
             if not error.begun:
                 used = NOTHING
@@ -187,7 +230,7 @@ class Caller:
         return reply
 
     @contextmanager
-    def _sending(self, state: AgentState) -> Iterator[Sending]:
+    def _sending(self, turn: int, purpose: str) -> Iterator[Sending]:
         """Send one request inside; where it ends before it has left, that is logged."""
         why, sending = "", None
         try:
@@ -202,16 +245,27 @@ class Caller:
             raise
         finally:
             if why:
-                failed = ModelFailed(state.turns, ModelFailed.NOT_SENT, why)
+                failed = ModelFailed(turn, ModelFailed.NOT_SENT, why, purpose=purpose)
                 self.log.append(failed, agent=self.spec.id)
 
     def answered(self, state: AgentState, reply: Reply, *, kept: bool) -> None:
         """Write the outcome of a call down, and keep its message if `kept`."""
-        cost = self._bill(state, reply)
+        self._write_answer(state, reply, None, kept=kept)
+        self.caching.compare(state, self.route, reply)
+        state.answered(reply.message_id)
+        if kept:
+            state.take_reply(reply.content, reply.usage)
+
+    def _write_answer(
+        self, state: AgentState, reply: Reply, outgoing: Outgoing | None, *, kept: bool
+    ) -> Bill:
+        """Write an answer down, return its price; `outgoing` asked it, None: a turn."""
+        cost = self._bill(state, reply, outgoing)
+        purpose = outgoing.purpose if outgoing else ""
         self.parking.answered()
         self.log.append(
             ModelAnswered(
-                turn=state.turns,
+                turn=state.turns + bool(purpose),
                 content=reply.content,
                 stop_reason=reply.stop_reason,
                 usage=asdict(reply.usage),
@@ -226,14 +280,12 @@ class Caller:
                 broken_calls=reply.broken_calls,
                 stop_details=reply.stop_details,
                 usd_parts=cost.parts,
+                purpose=purpose,
                 **cost.doubt,
             ),
             agent=self.spec.id,
         )
-        self.caching.compare(state, self.route, reply)
-        state.answered(reply.message_id)
-        if kept:
-            state.take_reply(reply.content, reply.usage)
+        return cost
 
     def hold(self, state: AgentState, *, expected_tokens: int) -> None:
         """Keep back what a last call costs once `expected_tokens` have come in."""
@@ -269,30 +321,17 @@ class Caller:
         """Return how much output a last call could have now, in tokens."""
         return self.reserving.last_output(state, self.route)
 
-    def _bill(self, state: AgentState, reply: Reply) -> Bill:
-        sent, price = state.transcript.tokens, self.route.price
+    def _bill(
+        self, state: AgentState, reply: Reply, outgoing: Outgoing | None = None
+    ) -> Bill:
+        sent = outgoing.tokens if outgoing else state.shown.tokens
+        price = outgoing.route.price if outgoing else self.route.price
         return bill(price, reply, sent_tokens=sent, count=state.count)
-
-    def _intend(
-        self, state: AgentState, view: View, output: int, reserved: Reservation
-    ) -> None:
-        self.log.append(
-            ModelRequested(
-                turn=state.turns,
-                sha256=sha256(view.body),
-                bytes=len(view.body),
-                max_output_tokens=output,
-                estimated_tokens=state.transcript.tokens,
-                reserved_usd=reserved.amount.usd if self.route.price else None,
-                reserved_tokens=reserved.amount.tokens,
-                composition=dict(state.composition),
-            ),
-            agent=self.spec.id,
-        )
 
     async def _complete(
         self,
-        state: AgentState,
+        model: Model,
+        intent: ModelRequested,
         request: ModelRequest,
         reserved: Reservation,
         pulse: Pulse,
@@ -306,26 +345,21 @@ class Caller:
                 if retry.begun:
                     self.budget.repeat(reserved)
             except LimitReached:
-                last = ModelFailed(state.turns, retry.error, retry.message, begun=True)
-                write(last)
+                write(failed(retry.error, retry.message, begun=True))
                 raise
-            write(ModelRetried(turn=state.turns, **asdict(retry)))
+            write(ModelRetried(turn=intent.turn, **asdict(retry)))
 
+        failed = partial(ModelFailed, intent.turn, purpose=intent.purpose)
         try:
-            return await self.route.model.complete(request, on_retry=on_retry)
+            return await model.complete(request, on_retry=on_retry)
         except ModelError as error:
-            write(
-                ModelFailed(
-                    state.turns, error.kind, error.message, error.detail, error.begun
-                )
-            )
+            write(failed(error.kind, error.message, error.detail, begun=error.begun))
             raise
 
     def _request(
         self,
         state: AgentState,
-        view: View,
-        output: int,
+        outgoing: Outgoing,
         pulse: Pulse,
         sending: Sending,
     ) -> ModelRequest:
@@ -335,15 +369,17 @@ class Caller:
                 yield
 
         return ModelRequest(
-            model=self.route.name,
-            system=self.spec.system,
-            tools=self.spec.tools,
-            messages=view.messages,
-            max_output_tokens=output,
-            body=view.body,
+            model=outgoing.route.name,
+            system=outgoing.system,
+            tools=outgoing.tools,
+            messages=outgoing.view.messages,
+            max_output_tokens=outgoing.output_tokens,
+            body=outgoing.view.body,
             call_s=self.spec.call_s,
             silence_s=self.spec.silence_s,
-            outage_s=self.outage_s,
+            outage_s=min(self.outage_s, ASIDE_OUTAGE_S)
+            if outgoing.purpose
+            else self.outage_s,
             on_progress=pulse.beat,
             uncached_tokens=self.caching.uncached_tokens(state),
             while_waiting=waiting,

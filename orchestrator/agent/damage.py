@@ -13,6 +13,8 @@ from orchestrator.agent.state import AgentState
 from orchestrator.context.marks import End
 from orchestrator.context.view import Head, make_view
 from orchestrator.events import (
+    ContextCleared,
+    ContextCompacted,
     Event,
     LimitReachedEvent,
     ModelAnswered,
@@ -40,6 +42,14 @@ _WORK = frozenset(
     )
 )  # fmt: skip
 """What follows a request once it is answered, or its agent goes on without it."""
+_WITHOUT_THINKING = frozenset(
+    (
+        ThinkingDropped.KIND,
+        ModelReplaced.KIND,
+        ContextCleared.KIND,
+        ContextCompacted.KIND,
+    )
+)
 
 
 @dataclass(slots=True)
@@ -77,12 +87,12 @@ class RequestProof:
         for event in reversed(events):
             if event.kind in _WORK:
                 follows = event
-            if event.kind in (ThinkingDropped.KIND, ModelReplaced.KIND):
+            if event.kind in _WITHOUT_THINKING:
                 is_sent = False
             elif event.kind == ModelAnswered.KIND and _thinks(event):
                 if is_sent and newest is None:
                     newest, found._from = event, event.seq
-            elif event.kind == ModelRequested.KIND:
+            elif event.kind == ModelRequested.KIND and not event.data.get("purpose"):
                 found._next[event.seq] = follows
                 if newest and event.data["turn"] == newest.data["turn"]:
                     found._from = min(found._from, event.seq)
@@ -112,18 +122,19 @@ class RequestProof:
         """
         if self.proven or not self._from or request.seq < self._from:
             return
-        transcript = state.transcript
+        shown = state.shown
         ends = [
-            End(place, len(transcript.messages[place]["content"]), transcript.tokens)
-            for place in range(len(transcript) - 1, -1, -1)[:_NEAR]
+            End(place, len(shown.messages[place]["content"]), shown.tokens)
+            for place in range(len(shown) - 1, -1, -1)[:_NEAR]
         ]
         for previous_end in dict.fromkeys([state.previous_end, None, *ends]):
             view = make_view(
                 self.head_of(state.form),
-                transcript,
+                shown,
                 max_output_tokens=request.data["max_output_tokens"],
                 previous_end=previous_end,
                 previous_message=state.previous_message,
+                newest_written=not request.data.get("newest_unwritten"),
             )
             if sha256(view.body) == request.data["sha256"]:
                 self.proven = True
@@ -133,7 +144,7 @@ class RequestProof:
         """Take all thinking out of a conversation that is not proven."""
         if self.proven or not self._from:
             return
-        blocks = state.transcript.drop_thinking()
+        blocks = state.shown.drop_thinking()
         if blocks:
             state.edits.append(ThinkingDropped(WHY_DROPPED, blocks))
 

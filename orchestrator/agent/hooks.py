@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from orchestrator.agent.records import NO_RECORDS, Records
 from orchestrator.agent.team import NO_TEAM, Team
 from orchestrator.tools.calls import CallResult
 
@@ -28,11 +29,13 @@ class Hooks:
         after_turn: texts to add after the results of a step (reminders).
         on_last_call: called before the last call: what it hands in is taken as it is.
         team: its subagents.
+        records: what the program knows of its work.
     """
 
     after_turn: Callable[[list[CallResult]], list[str]] = lambda _results: []
     on_last_call: Callable[[], None] = lambda: None
     team: Team = NO_TEAM
+    records: Records = NO_RECORDS
 
 
 NO_HOOKS = Hooks()

@@ -17,6 +17,7 @@ from orchestrator.agent.barring import barred_calls
 from orchestrator.agent.caller import Caller
 from orchestrator.agent.hooks import NO_HOOKS, Hooks
 from orchestrator.agent.incoming import BEYOND
+from orchestrator.agent.keeping import Keeper
 from orchestrator.agent.last_call import LastCall
 from orchestrator.agent.pulse import Pulse
 from orchestrator.agent.speaking import Speaker
@@ -52,6 +53,7 @@ class Agent:
         spec: what it started with.
         state: its transcript and what the loop keeps about it.
         caller: makes the model calls within the budget.
+        keeper: keeps what they send within the policy.
         executor: runs the tools.
         context_for: makes the context of one call from its id.
         speaker: says what the program has to say.
@@ -62,6 +64,7 @@ class Agent:
     spec: AgentSpec
     state: AgentState
     caller: Caller
+    keeper: Keeper
     executor: Executor
     context_for: Callable[[str], ToolContext]
     speaker: Speaker
@@ -126,7 +129,7 @@ class Agent:
         """Make one model call, within what is left of the time, while it gets on."""
         pulse = Pulse(self.spec.stall_s)
         with anyio.move_on_after(self.left_s) as pulse.limit, pulse.watching():
-            return await self.caller.ask(self.state, pulse=pulse)
+            return await self.keeper.ask(self.state, pulse)
         if pulse.has_stopped:
             raise LimitReached("stall_s", pulse.idle_s, pulse.stall_s)
         raise out_of_time(self.spec, self.state)
@@ -148,7 +151,7 @@ class Agent:
             most = self.spec.max_output_tokens
             state.raise_output(output_ceiling(state.form.model, most))
         if verdict.end:
-            return self._finish(verdict)
+            return await self._finish(verdict)
         results: list[CallResult] = []
         if verdict.run:
             calls = tool_calls(reply.content)
@@ -156,10 +159,12 @@ class Agent:
         state.due = verdict.say
         return await self._after_step(results)
 
-    def _finish(self, verdict: Verdict) -> Outcome | None:
-        """End as the newest reply demands; None: another model goes on."""
+    async def _finish(self, verdict: Verdict) -> Outcome | None:
+        """End as the newest reply demands; None: it goes on, in another way."""
         state = self.state
         if verdict.reason == WINDOW:
+            if await self.keeper.react(state, Pulse(), why="exceeded"):
+                return None
             raise window_full(state, self.caller.route.window)
         if verdict.end == "limit":
             raise LimitReached(verdict.reason, verdict.count, verdict.count)
@@ -244,6 +249,7 @@ class Agent:
         await self.speaker.late()
         if not is_told:
             self.speaker.after(results)
+            self.keeper.reminder.remind(state, self.keeper.numbers(state))
         state.due = ""
         self._wrap_up()
         return None
@@ -269,7 +275,8 @@ class Agent:
         if state.limited is not None:
             raise state.limited.reached
         if state.ending is not None:
-            return self._finish(state.ending)
+            ending, state.ending = state.ending, None
+            return await self._finish(ending)
         if not state.transcript.open_calls and not state.due:
             return None
         return await self._after_step(await self._answer_open())

@@ -130,8 +130,8 @@ class Mender:
         if window is None:
             return ""
         output = min(state.max_output_tokens, LAST_OUTPUT_TOKENS)
-        excess = state.transcript.tokens + output - window
-        held = list(held_results(state.transcript.messages, state.count))
+        excess = state.shown.tokens + output - window
+        held = list(held_results(state.shown.messages, state.count))
         chosen = to_leave_out(held, excess, spared=DELEGATION)
         if not all(each.is_newest for each in chosen):
             self._drop_thinking(state, WHY_LEFT_OUT)
@@ -156,7 +156,8 @@ class Mender:
         return "thinking blocks" if self._drop_thinking(state, why) else ""
 
     def _drop_thinking(self, state: AgentState, why: str) -> int:
-        blocks = state.transcript.drop_thinking()
+        blocks = state.shown.drop_thinking()
+        state.is_bound = True
         if blocks:
             self.log.append(ThinkingDropped(why, blocks), agent=self.agent)
         return blocks

@@ -21,6 +21,8 @@ from orchestrator.agent.window import (
 from orchestrator.errors import LimitReached
 from orchestrator.events import (
     CacheMissed,
+    ContextCleared,
+    ContextCompacted,
     Event,
     LimitReachedEvent,
     ModelAdapted,
@@ -125,6 +127,9 @@ class Replay:
 
     def _requested(self, event: Event) -> None:
         state = self.state
+        if event.data.get("purpose"):
+            self._receive()
+            return
         if self.proof and self.proof.is_void(event, state):
             return
         if state.limited is not None and state.limited.is_answered:
@@ -134,9 +139,13 @@ class Replay:
         if self.proof:
             self.proof.check(event, state)
         self._turn = event.data["turn"]
-        state.cache.sent(state.transcript.rewritten)
+        state.rent_usd = event.data.get("rent_usd") or 0.0
+        state.aside = None
+        state.cache.sent(state.shown.rewritten)
 
     def _failed(self, event: Event) -> None:
+        if event.data.get("purpose"):
+            return
         learn_from_refusal(
             self.state, event.data["error"], message=event.data["message"]
         )
@@ -153,6 +162,9 @@ class Replay:
 
     def _answered(self, event: Event) -> None:
         state, answered = self.state, parse(event, ModelAnswered)
+        if answered.purpose:
+            state.aside = answered
+            return
         self._receive()
         state.answered(answered.message_id)
         usage = Usage.stored(answered.usage)
@@ -180,6 +192,14 @@ class Replay:
         if answered.kept and answered.content:
             state.take_reply(answered.content, reply.usage)
             state.prior = dict(barred_calls(reply))
+
+    def _cleared(self, event: Event) -> None:
+        self._receive()
+        self.state.clear(parse(event, ContextCleared))
+
+    def _compacted(self, event: Event) -> None:
+        self._receive()
+        self.state.compact(parse(event, ContextCompacted))
 
     def _receive(self) -> None:
         """Make ready for a reply, whose request may be lost."""
@@ -214,7 +234,8 @@ class Replay:
         state.take_reply([{**block, "input": data["input"]}], Usage(known=False))
 
     def _thinking_dropped(self, _event: Event) -> None:
-        self.state.transcript.drop_thinking()
+        self.state.shown.drop_thinking()
+        self.state.is_bound = True
 
     def _tool_ended(self, event: Event) -> None:
         ended, prior = parse(event, ToolEnded), self.state.prior
@@ -242,6 +263,7 @@ class Replay:
             return
         state.pending_texts.append(event.data["text"])
         state.due = ""
+        state.heard(event.data["reason"], event.data["text"])
         if event.data["reason"] == "wrap_up":
             added = parse(event, TextAdded)
             state.wrap_up = added.limit, added.allowed
@@ -261,6 +283,7 @@ class Replay:
         """Take the last hand-in as answered: there is more to do."""
         self._end_step()
         self.state.reopen()
+        self.state.words.append(event.data["text"])
         self.state.pending_texts.append(event.data["text"])
 
     def _asked(self, event: Event) -> None:
@@ -309,6 +332,8 @@ class Replay:
         ResultReplaced.KIND: _result_replaced,
         ModelAnswered.KIND: _answered,
         CacheMissed.KIND: _cache_missed,
+        ContextCleared.KIND: _cleared,
+        ContextCompacted.KIND: _compacted,
         ToolStarted.KIND: _tool_started,
         ToolEnded.KIND: _tool_ended,
         NotesUpdated.KIND: _noted,

@@ -11,7 +11,7 @@ from orchestrator.agent.pulse import Pulse
 from orchestrator.agent.route import Route
 from orchestrator.agent.spec import MAX_HAND_IN_TOKENS
 from orchestrator.agent.state import AgentState
-from orchestrator.context.transcript import Transcript
+from orchestrator.context.shown import Shown
 from orchestrator.errors import LimitReached
 from orchestrator.models.pricing import Price
 
@@ -104,7 +104,7 @@ class Reserving:
         Raises:
             LimitReached: it does not fit; nothing was set aside.
         """
-        context = most_tokens(state.transcript)
+        context = most_tokens(state.shown)
         most = most or state.max_output_tokens
         outputs = _halves(min(most, MAX_HAND_IN_TOKENS) if last else most)
         while True:
@@ -119,6 +119,25 @@ class Reserving:
                 raise reached
             with pulse.waiting_for_others():
                 await self.budget.changed()
+
+    def reserve_aside(
+        self, state: AgentState, route: Route, sent_tokens: int, *, output: int
+    ) -> Reservation:
+        """Set the price of a question beside the conversation aside.
+
+        Args:
+            state: the agent's.
+            route: where it goes.
+            sent_tokens: estimated size of it.
+            output: bound of the reply.
+
+        Raises:
+            LimitReached: it does not fit beside what is kept for the last call.
+        """
+        more = max(sent_tokens - state.shown.tokens, 0)
+        amount = bound(route, most_tokens(state.shown, more), output)
+        kept = self.budget.holds.get(self.owner, NOTHING)
+        return self.budget.reserve(self.owner, amount, keep=kept)
 
     def hold(self, state: AgentState, route: Route, *, expected_tokens: int) -> None:
         """Keep back what a last call costs once findings have come in.
@@ -236,7 +255,7 @@ class Reserving:
     def _context(state: AgentState, expected: int) -> int:
         """Return the most that the next request holds, with what waits for it."""
         waiting = max(state.pending_tokens, state.incoming) + expected
-        return most_tokens(state.transcript, waiting)
+        return most_tokens(state.shown, waiting)
 
 
 def bound(route: Route, context_tokens: int, output_tokens: int) -> Amount:
@@ -265,19 +284,19 @@ def findings_part(brought: Amount, limit: Amount) -> float:
     return min(parts)
 
 
-def most_tokens(transcript: Transcript, more: int = 0) -> int:
-    """Return the most tokens that a request with all of `transcript` can have.
+def most_tokens(shown: Shown, more: int = 0) -> int:
+    """Return the most tokens that a request with all of `shown` can have.
 
     What the service has counted is known; what came since is an estimate, and gets a
     margin.
 
     Args:
-        transcript: of the agent.
+        shown: what is sent of the conversation.
         more: tokens that come besides, estimated.
     """
-    factor = max(SAFETY, transcript.dearness * MEASURED_SAFETY)
-    preamble = 0 if transcript.known_tokens else PREAMBLE_TOKENS
-    return transcript.at_most(factor, BLOCK_TOKENS, more=more) + preamble
+    factor = max(SAFETY, shown.dearness * MEASURED_SAFETY)
+    preamble = 0 if shown.known_tokens else PREAMBLE_TOKENS
+    return shown.at_most(factor, BLOCK_TOKENS, more=more) + preamble
 
 
 def first_tokens(estimated: int) -> int:

@@ -42,6 +42,8 @@ class AgentSpec:
     """What a hand-in needs of a reply; so much is kept for the last call."""
     request: dict[str, Any] = field(default_factory=dict)
     """Further fields of every request: `thinking`, `output_config`."""
+    context: dict[str, int] = field(default_factory=dict)
+    """`window_tokens`, `soft_tokens` and `hard_tokens` at its start, where known."""
     without: tuple[str, ...] = ()
     """Features that the endpoint is known to lack at its start."""
 
@@ -74,6 +76,7 @@ class AgentSpec:
                 "hand_in_tokens": self.hand_in_tokens,
                 "request": self.request,
                 **({"without": list(self.without)} if self.without else {}),
+                **({"context": self.context} if self.context else {}),
             },
             limits=self.limits.model_dump(exclude_none=True),
             allowed=list(self.allowed),
@@ -101,6 +104,7 @@ class AgentSpec:
             hand_in_tokens=started.settings.get("hand_in_tokens", MAX_HAND_IN_TOKENS),
             request=started.settings["request"],
             without=tuple(started.settings.get("without", ())),
+            context=started.settings.get("context", {}),
         )
 
 

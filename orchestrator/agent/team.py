@@ -61,6 +61,22 @@ class Team(Protocol):
         """
         ...
 
+    def table(self) -> str:
+        """Return where each subagent stands, a line each, or "" if there is none."""
+        ...
+
+    def facts(self) -> Sequence[str]:
+        """Return what those handed in that were delivered, a line each."""
+        ...
+
+    def running(self) -> Sequence[str]:
+        """Return who is at work, in words."""
+        ...
+
+    def opened(self, agent: str) -> str:
+        """Return all that a subagent delivered, as it was, or ""."""
+        ...
+
 
 class _Nobody:
     """The team of an agent that sends nobody."""
@@ -80,6 +96,19 @@ class _Nobody:
 
     async def late(self) -> Late | None:
         return None
+
+    def table(self) -> str:
+        return ""
+
+    def facts(self) -> Sequence[str]:
+        return ()
+
+    def running(self) -> Sequence[str]:
+        return ()
+
+    def opened(self, agent: str) -> str:
+        del agent
+        return ""
 
 
 NO_TEAM: Team = _Nobody()

@@ -13,7 +13,7 @@ from typing import Final
 from orchestrator.agent.reserving import BLOCK_TOKENS, LEAST_OUTPUT_TOKENS
 from orchestrator.agent.state import AgentState
 from orchestrator.agent.stops import WINDOW
-from orchestrator.context.transcript import Transcript
+from orchestrator.context.shown import Shown
 from orchestrator.errors import LimitReached
 from orchestrator.messages import Block, Message, text_of, tool_calls
 from orchestrator.models.base import EXCEEDED, Reply
@@ -59,20 +59,20 @@ def output_within(state: AgentState, window: int | None) -> int:
     most, window = state.max_output_tokens, smallest(window, state.window)
     if window is None:
         return most
-    room, least = window - state.transcript.tokens, min(most, LEAST_OUTPUT_TOKENS)
+    room, least = window - state.shown.tokens, min(most, LEAST_OUTPUT_TOKENS)
     if room < least:
         raise window_full(state, window)
-    return min(most, max(window - _likely_tokens(state.transcript), least))
+    return min(most, max(window - _likely_tokens(state.shown), least))
 
 
-def _likely_tokens(transcript: Transcript) -> int:
+def _likely_tokens(shown: Shown) -> int:
     """Return how long a request is likely to be at most, in tokens.
 
     With less margin than for money: where it is longer, the endpoint says so, and that
     costs nothing.
     """
-    frame = TURN_TOKENS if transcript.added_blocks else 0
-    return transcript.at_most(max(transcript.dearness, MARGIN), BLOCK_TOKENS) + frame
+    frame = TURN_TOKENS if shown.added_blocks else 0
+    return shown.at_most(max(shown.dearness, MARGIN), BLOCK_TOKENS) + frame
 
 
 def output_ceiling(model: str, wanted: int) -> int:
@@ -90,7 +90,7 @@ def output_ceiling(model: str, wanted: int) -> int:
 
 def window_full(state: AgentState, window: int | None) -> LimitReached:
     """Return the limit that an agent has reached whose context is full."""
-    used = state.transcript.tokens
+    used = state.shown.tokens
     return LimitReached(WINDOW, used, smallest(window, state.window) or used)
 
 
@@ -108,12 +108,12 @@ def learn_from_refusal(state: AgentState, kind: str, *, message: str) -> None:
     if told.output:
         state.max_output_tokens = min(state.max_output_tokens, told.output)
     if told.input:
-        state.transcript.measured(told.input)
-        state.transcript.reported(told.input)
+        state.shown.measured(told.input)
+        state.shown.reported(told.input)
     if told.window:
         state.window = smallest(state.window, told.window)
     elif kind == "too_long" and not told.output:
-        refused, taken = state.transcript.tokens, state.taken_tokens
+        refused, taken = state.shown.tokens, state.taken_tokens
         at_most = min(refused, taken + SOME_TOKENS) if taken else refused
         state.window = smallest(state.window, at_most)
 

@@ -51,6 +51,20 @@ class Use:
         return self.used / whole if whole > 0 else 1.0
 
     @property
+    def in_words(self) -> str:
+        """Return how much is left for work, as in `0.012 of 0.1 dollars`."""
+        left, allowed = max(self.left, 0.0), self.allowed
+        match self.limit:
+            case "usd":
+                return f"{left:.2g} of {allowed:g} dollars"
+            case "tokens":
+                return f"{left:,.0f} of {allowed:,.0f} tokens"
+            case "turns":
+                return f"{left:.0f} of {allowed:.0f} answers"
+            case _:
+                return f"{left:.1f} of {allowed:g} minutes"
+
+    @property
     def is_near(self) -> bool:
         """Return whether its end is near enough to be told of."""
         few = self.left < NEAR_END_CALLS * self.call
@@ -134,19 +148,5 @@ def wrap_up(words: Words, role: str, hand_in: str, use: Use) -> TextAdded:
         hand_in: the tool that ends it.
         use: of the limit that is near.
     """
-    text = words(_PROMPTS[role], left=_left(use), tool=hand_in)
+    text = words(_PROMPTS[role], left=use.in_words, tool=hand_in)
     return TextAdded("wrap_up", text, limit=use.limit, allowed=use.allowed)
-
-
-def _left(use: Use) -> str:
-    """Return how much is left for work, as in `0.012 of 0.1 dollars`."""
-    left, allowed = max(use.left, 0.0), use.allowed
-    match use.limit:
-        case "usd":
-            return f"{left:.2g} of {allowed:g} dollars"
-        case "tokens":
-            return f"{left:,.0f} of {allowed:,.0f} tokens"
-        case "turns":
-            return f"{left:.0f} of {allowed:.0f} answers"
-        case _:
-            return f"{left:.1f} of {allowed:g} minutes"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-__all__ = ["LEARNS_FROM_TOKENS", "Factor"]
+__all__ = ["LEARNS_FROM_TOKENS", "Factor", "Factors"]
 
 LEARNS_FROM_TOKENS = 500
 """What the service adds for itself outweighs the text of smaller additions."""
@@ -52,3 +52,19 @@ class Factor:
     def of(self, estimated: int) -> int:
         """Return the tokens to expect for an estimate, rounded up."""
         return math.ceil(estimated * self.value)
+
+
+class Factors:
+    """The factor of each model; one for all agents of a run."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Factor] = {}
+
+    def of(self, model: str) -> float:
+        """Return the factor of a model, by its bare id; 1.0 before any report."""
+        return self._known.get(model, Factor()).value
+
+    def learn(self, model: str, *, counted: int, estimated: int) -> None:
+        """Take in one report; as for `Factor.learned`."""
+        before = self._known.get(model, Factor())
+        self._known[model] = before.learned(counted=counted, estimated=estimated)

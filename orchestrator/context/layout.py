@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+
+from orchestrator.events.of_agent import Label
 
 __all__ = ["Item", "Label", "Layout"]
-
-Label = Literal["critical", "reference", "transient"]
-"""How much a tool result is worth keeping in sight."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,11 @@
 """Where the cache marks of a request stand: at most four, each of use.
 
 Candidates, the longest start of the request first: its end; the end of the request
-before, which is found again however many blocks a turn adds; the first user message,
-which stays when what follows is rewritten; the system prompt, which agents of a profile
-share and which must be marked to live on; the tools, which profiles with the same tools
-share. The first four that the service would cache get a mark.
+before, which is found again however many blocks a turn adds; the end of what is
+cleared, old and new, since a clear writes anew what stands behind the old one; the
+first user message, which stays when what follows is rewritten; the system prompt, which
+agents of a profile share and which must be marked to live on; the tools, which profiles
+with the same tools share. The first four that the service would cache get a mark.
 """
 
 from __future__ import annotations
@@ -59,19 +60,32 @@ class Marks:
 
 
 def choose_marks(
-    messages: Sequence[Message], sizes: Sizes, *, previous: End | None, shortest: int
+    messages: Sequence[Message],
+    sizes: Sizes,
+    *,
+    previous: End | None,
+    shortest: int,
+    stubs: Sequence[End] = (),
+    newest_written: bool = True,
 ) -> Marks:
     """Return the marks of a request.
 
     Args:
         messages: all that it holds, oldest first.
         sizes: of its parts.
-        previous: end of the newest request that was answered, or None.
+        previous: end of the newest request that was answered, or None, also where what
+            that held has changed since.
         shortest: start of a request that is cached, in tokens.
+        stubs: where the results end that were cleared, those of the newest clear last.
+        newest_written: whether what is new in the request is worth caching.
     """
-    ends = [End(len(messages) - 1, len(messages[-1]["content"]), sizes.whole)]
+    ends = []
+    if newest_written:
+        ends.append(End(len(messages) - 1, len(messages[-1]["content"]), sizes.whole))
     if previous is not None and previous.message < len(messages):
-        ends.append(previous)
+        ends += [previous, *stubs[-1:]]
+    else:  # results were cleared since: what stands up to the old stubs is cached
+        ends += reversed(stubs)
     ends.append(End(0, len(messages[0]["content"]), sizes.first))
     places: dict[int, set[int]] = {}
     for end in ends:

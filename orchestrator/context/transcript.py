@@ -1,71 +1,67 @@
-"""The transcript of one agent: append-only, with its bytes and its size kept.
+"""The transcript of one agent: everything that was ever said in it, append-only.
 
-Each message is encoded once, when it is appended; a request joins the pieces. So the
-work of a turn does not grow with the number of turns before it.
+What is sent may be less; see `shown.py`. Nothing here is ever changed or taken out.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from orchestrator.context.marks import End
-from orchestrator.messages import Block, Message, encode, tool_calls, without_thinking
+from orchestrator.ids import REFERENCE
+from orchestrator.messages import Block, Message, encode, text_of, tool_calls
 
-__all__ = ["Transcript"]
+__all__ = ["CallMade", "Transcript"]
 
-MEASURED_FROM_TOKENS = 500
-"""What the service adds for itself outweighs the text of smaller messages."""
-MAX_DEARNESS = 4.0
-"""No text costs more: a token is a byte at least, an estimate at most four."""
+
+@dataclass(frozen=True, slots=True)
+class CallMade:
+    """A call of a tool, and where it stands.
+
+    Attributes:
+        name: of the tool.
+        input: as the model wrote it.
+        step: in which it was made, from 1.
+        place: of it among the calls of its step, from 1; 0: it is the only one.
+    """
+
+    name: str
+    input: dict[str, Any]
+    step: int
+    place: int = 0
+
+    @property
+    def reference(self) -> str:
+        """Return the name under which it and its result can be opened."""
+        return f"h{self.step}.{self.place}" if self.place else f"h{self.step}"
+
+    @property
+    def key(self) -> bytes:
+        """Return what is the same for the same call made again."""
+        return encode([self.name, self.input])
 
 
 class Transcript:
-    """Everything an agent's conversation ever held, oldest first.
+    """An agent's whole conversation, oldest first; user and assistant take turns.
 
-    `known_tokens` is what the service reported for the newest request and its answer;
-    `added_tokens` estimates what came after it, in `added_blocks` blocks.
-    `dearness` is the most that the service counted for what was estimated as one token.
-    `first_tokens` estimates the first message and all before it; `rewritten` counts how
-    often what was sent has changed.
+    Attributes:
+        messages: in the API's own form. The first is the task; each of the assistant
+            begins a step.
+        calls: those made up to now, by id.
+        steps: index of the message that begins each step, in order.
     """
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
-        self.pieces: list[bytes] = []
-        self.known_tokens = 0
-        self.added_tokens = 0
-        self.added_blocks = 0
-        self.dearness = 1.0
-        self.first_tokens = 0
-        self.rewritten = 0
-        self.call_ids: set[str] = set()
+        self.calls: dict[str, CallMade] = {}
+        self.steps: list[int] = []
+        self._refs: set[str] = set()
 
     def __len__(self) -> int:
         return len(self.messages)
 
-    @property
-    def tokens(self) -> int:
-        """Return the size of the next request, in tokens: reported plus estimated."""
-        return self.known_tokens + self.added_tokens
-
-    @property
-    def end(self) -> End:
-        """Return where a request with everything up to now ends."""
-        return End(len(self) - 1, len(self.messages[-1]["content"]), self.tokens)
-
-    def at_most(self, factor: float, block_tokens: int, *, more: int = 0) -> int:
-        """Return how long the next request may be, in tokens; what is known is known.
-
-        Args:
-            factor: of what is only estimated, 1 or more.
-            block_tokens: what each block adds that the service has not counted.
-            more: tokens that come besides, estimated.
-        """
-        added = math.ceil((self.added_tokens + more) * factor)
-        return self.known_tokens + added + self.added_blocks * block_tokens
-
-    def append(self, role: str, content: Sequence[Block], *, tokens: int) -> None:
+    def append(self, role: str, content: Sequence[Block]) -> None:
         """Append one message; what a role adds to its own last message joins that.
 
         So user and assistant take turns, whatever was discarded between.
@@ -73,7 +69,6 @@ class Transcript:
         Args:
             role: `user` or `assistant`.
             content: one block or more, none of them an empty text.
-            tokens: estimated size.
 
         Raises:
             ValueError: there is no content.
@@ -83,74 +78,28 @@ class Transcript:
         blocks = list(content)
         if self.messages and self.messages[-1]["role"] == role:
             blocks = [*self.messages.pop()["content"], *blocks]
-            self.pieces.pop()
-        message: Message = {"role": role, "content": blocks}
-        self.messages.append(message)
-        self.pieces.append(encode(message))
-        self.added_tokens += tokens
-        self.added_blocks += len(content)
-        if len(self.messages) == 1:
-            self.first_tokens += tokens
-        self.call_ids |= {block["id"] for block in tool_calls(content)}
+        elif role == "assistant":
+            self.steps.append(len(self.messages))
+        self.messages.append({"role": role, "content": blocks})
+        if role == "assistant":
+            self._note_calls(tool_calls(blocks))
+        if role == "user":
+            self._refs.update(REFERENCE.findall(text_of(content)))
 
-    def measured(self, tokens: int) -> None:
-        """Compare the estimate of what was added with what the service counted.
+    @property
+    def call_ids(self) -> Collection[str]:
+        """Return the ids of all calls."""
+        return self.calls.keys()
 
-        Args:
-            tokens: counted for everything up to now, the answer not yet in it.
-        """
-        if self.added_tokens >= MEASURED_FROM_TOKENS:
-            dearness = (tokens - self.known_tokens) / self.added_tokens
-            self.dearness = max(self.dearness, min(dearness, MAX_DEARNESS))
-
-    def reported(self, tokens: int) -> None:
-        """Take over what the service counted for everything up to now."""
-        self.known_tokens, self.added_tokens, self.added_blocks = tokens, 0, 0
-
-    def doubt(self) -> None:
-        """Take what was counted for an estimate: another model counts otherwise."""
-        self.added_tokens += self.known_tokens
-        self.known_tokens = 0
-
-    def drop_thinking(self) -> int:
-        """Take the thinking out of all messages up to now; return how many blocks.
-
-        The size stays an estimate from above, until the service reports it again.
-        """
-        dropped = 0
-        for place, message in enumerate(self.messages):
-            if message["role"] != "assistant":
-                continue
-            content = without_thinking(message["content"])
-            if content != message["content"]:
-                dropped += max(len(message["content"]) - len(content), 1)
-                self.messages[place] = {"role": "assistant", "content": content}
-                self.pieces[place] = encode(self.messages[place])
-        self.rewritten += bool(dropped)
-        return dropped
-
-    def shortened(self, tokens: int) -> None:
-        """Take note that so much, as estimated, is not in it any more."""
-        added = max(self.added_tokens - tokens, 0)
-        self.known_tokens -= tokens - (self.added_tokens - added)
-        self.added_tokens = added
-
-    def answer_anew(self, result: Block) -> Block | None:
-        """Put a result in the place of the one that its call has; return that.
-
-        None: no result of that call is here. The size stays as it was.
-        """
-        call = result["tool_use_id"]
-        for place, message in enumerate(self.messages):
-            for at, block in enumerate(message["content"]):
-                if block.get("tool_use_id") == call:
-                    content = list(message["content"])
-                    content[at] = result
-                    self.messages[place] = {**message, "content": content}
-                    self.pieces[place] = encode(self.messages[place])
-                    self.rewritten += result != block
-                    return dict(block)
-        return None
+    def _note_calls(self, calls: Sequence[Block]) -> None:
+        """Take note of the calls of the newest step, all of them."""
+        for place, call in enumerate(calls, 1):
+            self.calls[call["id"]] = CallMade(
+                str(call["name"]),
+                call["input"],
+                len(self.steps),
+                place if len(calls) > 1 else 0,
+            )
 
     @property
     def open_calls(self) -> list[Block]:
@@ -159,17 +108,12 @@ class Transcript:
             return tool_calls(self.messages[-1]["content"])
         return []
 
-    def holds(self, text: str) -> bool:
-        """Return whether `text` occurs in anything the agent was sent.
+    def knows(self, reference: str) -> bool:
+        """Return whether an artifact's name occurs in anything the agent was sent.
 
         What it said itself does not count: saying a name must not make it known.
         """
-        needle = encode(text)[1:-1]
-        return any(
-            needle in piece
-            for message, piece in zip(self.messages, self.pieces, strict=True)
-            if message["role"] == "user"
-        )
+        return reference in self._refs
 
     def texts(self, role: str) -> Iterable[str]:
         """Yield the text blocks of `role`, newest first."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from orchestrator.context.marks import MARK, End, Marks, Sizes, can_carry, choose_marks
-from orchestrator.context.transcript import Transcript
+from orchestrator.context.shown import Shown
 from orchestrator.messages import Block, Message, encode
 from orchestrator.models.caching import shortest_cached
 
@@ -103,26 +103,38 @@ def make_head(
 
 def make_view(
     head: Head,
-    transcript: Transcript,
+    shown: Shown,
     *,
     max_output_tokens: int,
     previous_end: End | None,
     previous_message: str = "",
+    newest_written: bool = True,
+    aside: Sequence[Message] = (),
 ) -> View:
-    """Return what is sent now: the whole transcript, marked for the cache.
+    """Return what is sent now, marked for the cache.
 
     Args:
         head: from `make_head`.
-        transcript: its last message is the user's.
+        shown: of the conversation; its last message is the user's.
         max_output_tokens: bound of the reply.
-        previous_end: end of the newest request that was answered, or None.
+        previous_end: end of the newest request that was answered, or None, also where
+            what it held has changed since.
         previous_message: id of that answer, or "".
+        newest_written: whether the service is to cache what is new in it.
+        aside: what is said for this request alone, behind the rest; it begins with a
+            message of the user's.
     """
-    marks = _marks(head, transcript, previous_end)
-    pieces = list(transcript.pieces)
+    marks = _marks(head, shown, previous_end, newest_written=newest_written)
+    messages, pieces = list(shown.messages), shown.pieces
     for index, blocks in marks.blocks.items():
-        content = _marked(transcript.messages[index]["content"], blocks)
+        content = _marked(messages[index]["content"], blocks)
         pieces[index] = encode({"role": "user", "content": content})
+    if aside:
+        last, first = len(messages) - 1, [*messages[-1]["content"]]
+        first = [*_marked(first, marks.blocks.get(last, ())), *aside[0]["content"]]
+        joined: list[Message] = [{"role": "user", "content": first}, *aside[1:]]
+        messages, pieces = [*messages[:-1], *joined], [*pieces[:-1]]
+        pieces += map(encode, joined)
     tail = b""
     if head.diagnoses:
         is_known = _MESSAGE_ID.fullmatch(previous_message)
@@ -138,17 +150,22 @@ def make_view(
             b"}",
         )
     )
-    return View(list(transcript.messages), body)
+    return View(messages, body)
 
 
-def _marks(head: Head, transcript: Transcript, previous_end: End | None) -> Marks:
+def _marks(
+    head: Head, shown: Shown, previous_end: End | None, *, newest_written: bool
+) -> Marks:
     if head.shortest is None:
         return Marks()
-    sizes = Sizes(
-        head.tools_tokens, head.tokens, transcript.first_tokens, transcript.tokens
-    )
+    sizes = Sizes(head.tools_tokens, head.tokens, shown.first_tokens, shown.tokens)
     return choose_marks(
-        transcript.messages, sizes, previous=previous_end, shortest=head.shortest
+        shown.messages,
+        sizes,
+        previous=previous_end,
+        shortest=head.shortest,
+        stubs=shown.stub_ends,
+        newest_written=newest_written,
     )
 
 

@@ -52,7 +52,10 @@ def with_edit(
         )
     else:
         return list(messages)
-    return without_thinking_behind(edited, start) if data.get("thinking") else edited
+    if not data.get("thinking"):
+        return edited
+    spared = data.get("spares_newest") is True
+    return without_thinking_behind(edited, start, spares_newest=spared)
 
 
 def with_stubs(messages: Sequence[Message], stubs: Mapping[str, str]) -> list[Message]:
@@ -108,7 +111,9 @@ def with_text(
     return [user_message(head), *tail]
 
 
-def without_thinking_behind(messages: Sequence[Message], index: int) -> list[Message]:
+def without_thinking_behind(
+    messages: Sequence[Message], index: int, *, spares_newest: bool = False
+) -> list[Message]:
     """Return `messages` without thinking in those from `index` on.
 
     What a block showed, shortened, takes its place as a text; a block that showed
@@ -117,9 +122,14 @@ def without_thinking_behind(messages: Sequence[Message], index: int) -> list[Mes
     Args:
         messages: oldest first.
         index: of the first message that is changed, from 0.
+        spares_newest: the newest message of the assistant stays as it is.
     """
+    upto = len(messages)
+    if spares_newest:
+        said = (n for n, m in enumerate(messages) if m["role"] == "assistant")
+        upto = max(said, default=0)
     return [
-        _unbound(each) if at >= index and each["role"] == "assistant" else each
+        _unbound(each) if index <= at < upto and each["role"] == "assistant" else each
         for at, each in enumerate(messages)
     ]
 

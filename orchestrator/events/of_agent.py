@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from orchestrator.events.base import Payload
 from orchestrator.messages import Block
+
+Label = Literal["critical", "reference", "transient"]
+"""How much a tool result is worth keeping in sight."""
 
 __all__ = [
     "AgentEnded",
     "AgentStarted",
     "CacheMissed",
     "FileSeen",
+    "Label",
     "ModelAdapted",
     "ModelAnswered",
     "ModelFailed",

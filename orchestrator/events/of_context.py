@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from orchestrator.events.base import Payload
+from orchestrator.events.of_agent import FileSeen
 
 __all__ = ["ContextCleared", "ContextCompacted"]
 
@@ -33,6 +34,8 @@ class ContextCleared(Payload):
     `superseded`."""
     thinking: int = 0
     """Blocks of thinking that went with it: all behind the first changed result."""
+    spares_newest: bool = False
+    """Thinking of the newest step stays: it is bound to itself alone."""
     rent_usd: float | None = None
     """What carrying the results had cost so far, where prices decided."""
     cost_usd: float | None = None
@@ -84,3 +87,7 @@ class ContextCompacted(Payload):
     """Files shown afresh in `text`."""
     thinking: int = 0
     """Blocks of thinking that went with it."""
+    spares_newest: bool = False
+    """Thinking of the newest step stays: it is bound to itself alone."""
+    files: list[FileSeen] = field(default_factory=list)
+    """Versions of the reopened files."""

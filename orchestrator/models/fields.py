@@ -7,9 +7,10 @@ is set for it.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-__all__ = ["request_fields"]
+__all__ = ["binds_thinking", "request_fields"]
 
 # Families that take `thinking: adaptive`: 4.6 and later. Anthropic's model pages,
 # as of 2026-11.
@@ -24,6 +25,20 @@ _ADAPTIVE = (
     "claude-sonnet-4-6",
     "claude-sonnet-5",
 )
+# Families that think and bind a block to itself alone; that of the newest step must go
+# back. Anthropic's pages on preserved thinking and on errors, as of 2026-11: later ones
+# bind it to all that stands before it.
+_UNBOUND = re.compile(
+    r"claude-(sonnet-4-6|opus-4-[678]|(sonnet|opus|fable|mythos)-5(?![-.]?\d\b))"
+)
+
+
+def binds_thinking(model: str) -> bool:
+    """Return whether thinking of a model, a bare id, is bound to what is before it.
+
+    So it is taken to be where nobody knows.
+    """
+    return _UNBOUND.match(model) is None
 
 
 def request_fields(model: str, effort: str | None) -> dict[str, Any]:

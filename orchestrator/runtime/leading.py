@@ -9,6 +9,7 @@ from orchestrator.agent.hooks import Hooks
 from orchestrator.agent.loop import Agent
 from orchestrator.agent.notes import NotesWriter
 from orchestrator.agent.rebuild import AgentPast, rebuild_headless
+from orchestrator.agent.records import Records
 from orchestrator.agent.spec import Outcome
 from orchestrator.ids import LEAD
 from orchestrator.runtime.citations import KnownPlaces
@@ -72,7 +73,13 @@ def _built(session: Session, dispatcher: Dispatcher, past: AgentPast) -> Agent:
         rebuilt = rebuild_headless(services, spec, past.headless)
     if rebuilt:  # what was sent stays as it was; limits may have been raised
         spec = replace(rebuilt.spec, limits=spec.limits)
-    hooks = Hooks(on_last_call=finisher.take_as_is, team=dispatcher)
+    records = Records(
+        lambda: notes.sections,
+        lambda: notes.pinned,
+        session.prepared.task.constraints,
+        lambda: session.progress.effects,
+    )
+    hooks = Hooks(on_last_call=finisher.take_as_is, team=dispatcher, records=records)
     if "delegate" in spec.allowed:
         hint = OwnReads(
             lambda: services.words("delegate_reminder"),

@@ -96,6 +96,11 @@ class Progress:
         """Return what the calls of one agent used, in earlier processes too."""
         return self._spent.of(agent)
 
+    @property
+    def effects(self) -> list[str]:
+        """Return what was changed outside the run folder, a line each."""
+        return list(self._effects)
+
     def notes_of(self, agent: str) -> Notes:
         """Return the notes of `agent`; the lead's are the run's."""
         return self._notes.setdefault(agent, Notes(free=agent != LEAD))

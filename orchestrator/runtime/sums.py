@@ -28,7 +28,7 @@ class AgentSums:
     def apply(self, event: Event) -> None:
         """Take in one event of the agent."""
         data = event.data
-        if event.kind == ModelRequested.KIND:
+        if event.kind == ModelRequested.KIND and not data.get("purpose"):
             self.turns = max(self.turns, data["turn"])
         elif event.kind == ModelAnswered.KIND:
             self.used = self.used.plus(data)

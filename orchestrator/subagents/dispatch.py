@@ -32,6 +32,7 @@ from orchestrator.subagents.place import Place
 from orchestrator.subagents.reserve import Reserve
 from orchestrator.subagents.roster import Roster
 from orchestrator.subagents.shortfall import missing
+from orchestrator.subagents.standing import facts_of, opened, running, table_of
 from orchestrator.subagents.working import Worker
 from orchestrator.tools.base import Tool, ToolOutput
 from orchestrator.tools.delegate import Delegate
@@ -325,6 +326,22 @@ class Dispatcher:
         found = await self._mail.deliver(dues)
         text = self._crew.services.words("late_findings", findings=found.text)
         return Late(text, tuple(each.id for each in dues))
+
+    def table(self) -> str:
+        """Return where each subagent stands, a line each, or "" if there is none."""
+        return table_of(self._mine, self._mail)
+
+    def facts(self) -> list[str]:
+        """Return what those handed in that were delivered, a line each."""
+        return list(facts_of(self._mine, self._mail))
+
+    def running(self) -> list[str]:
+        """Return who is at work, in words."""
+        return running(self._mine)
+
+    def opened(self, agent: str) -> str:
+        """Return all that a subagent delivered, as it was, or ""."""
+        return opened(self._mine, self._mail, agent)
 
     def unfinished(self) -> Mapping[str, str]:
         """Return id → state, in words, of those whose findings are not read yet."""

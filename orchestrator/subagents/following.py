@@ -122,7 +122,7 @@ class Following:
             return False
         window = self.crew.window_tokens(rebuilt.state.form.model)
         room = min(ROOM_TOKENS, int(window * ROOM_SHARE))
-        used = rebuilt.state.transcript.tokens + self.crew.services.count(question)
+        used = rebuilt.state.shown.tokens + self.crew.services.count(question)
         return used + room + rebuilt.spec.max_output_tokens <= window
 
     async def _send_new(self, call: str, place: Place, question: str) -> None:

@@ -14,6 +14,7 @@ from orchestrator.agent.hooks import Hooks
 from orchestrator.agent.loop import Agent
 from orchestrator.agent.notes import NotesWriter
 from orchestrator.agent.rebuild import Rebuilt, rebuild_headless
+from orchestrator.agent.records import Records
 from orchestrator.agent.spec import AgentSpec, Outcome
 from orchestrator.agent.team import Team
 from orchestrator.events import AgentEnded, SubagentEnded
@@ -80,7 +81,11 @@ async def run_child(
         past=child.past,
         unfinished=below.unfinished,
     )
-    notes = UpdateNotes(NotesWriter(child.id, crew.notes_of(child.id), services.log))
+    noted = crew.notes_of(child.id)
+    notes = UpdateNotes(NotesWriter(child.id, noted, services.log))
+    records = Records(
+        lambda: noted.sections, lambda: noted.pinned, crew.task.constraints
+    )
     registry = Registry(
         [*services.base_tools, *below.tools, SubmitFindings(collector), notes]
     )
@@ -91,10 +96,10 @@ async def run_child(
         registry=registry,
         workspace=errand.workspace,
         state=rebuilt.state if rebuilt else None,
-        hooks=Hooks(on_last_call=collector.take_as_is, team=below),
+        hooks=Hooks(on_last_call=collector.take_as_is, team=below, records=records),
         budget=errand.budget,
     )
-    collector.knows_ref = agent.state.transcript.holds
+    collector.knows_ref = agent.state.transcript.knows
     try:
         async with below.directing(agent):
             outcome = await _work(crew, child, agent)

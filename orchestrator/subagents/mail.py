@@ -156,7 +156,7 @@ class Mail:
         for place in reused:
             again = self._checked(place, 0)
             found.append(replace(again, notes=(REUSED, *again.notes)))
-        used = self._state.transcript.tokens if self._state else 0
+        used = self._state.shown.tokens if self._state else 0
         total = self._payable(int((self._window - used) * DELIVERY_SHARE))
         return delivery(
             found,

@@ -87,7 +87,7 @@ class Reserve:
     @property
     def _is_told(self) -> bool:
         agent = self._agent
-        return agent is None or agent.state.transcript.known_tokens > 0
+        return agent is None or agent.state.shown.known_tokens > 0
 
     def keep(self, place: Place) -> None:
         """Set something aside for a subagent that is yet to begin, or to go on."""
@@ -190,7 +190,7 @@ class Reserve:
         rebuilt = place.child.past.rebuilt
         if rebuilt is None:
             return self.floor(place.brief)
-        return self._two_calls(place.brief, most_tokens(rebuilt.state.transcript))
+        return self._two_calls(place.brief, most_tokens(rebuilt.state.shown))
 
     def _two_calls(self, brief: Brief, context: int) -> Amount:
         """Return what a call takes, and a last one after it."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from orchestrator.context.layout import Label
+from orchestrator.events.of_agent import Label
 from orchestrator.events import FileSeen
 from orchestrator.messages import Block, Message
 from orchestrator.security.workspace import Workspace

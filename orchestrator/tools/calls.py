@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.context.layout import Label
 from orchestrator.messages import Block
 
 __all__ = [

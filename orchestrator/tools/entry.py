@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orchestrator.block_sizes import content_tokens
-from orchestrator.context.layout import Label
+from orchestrator.events.of_agent import Label
 from orchestrator.context.structured import abridge
 from orchestrator.events import FileSeen
 from orchestrator.ids import artifact_id

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.context.history_search import Found, search
-from orchestrator.context.layout import Label
+from orchestrator.events.of_agent import Label
 from orchestrator.errors import ToolError
 from orchestrator.tools.arguments import shown
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput

@@ -647,7 +647,7 @@ async def test_usage_is_taken_over_in_place_of_the_estimate(bench: AgentBench) -
 
     agent.state.take_reply([say("x")], usage)
 
-    assert agent.state.transcript.tokens == 4012
+    assert agent.state.shown.tokens == 4012
 
 
 async def test_words_of_the_program_come_after_all_results(bench: AgentBench) -> None:

@@ -291,7 +291,7 @@ async def test_thinking_that_is_left_out_costs_what_is_behind_the_first_message(
 
     def drops(request: ModelRequest) -> Step:
         if len(request.messages) == 7:
-            agent.state.transcript.drop_thinking()
+            agent.state.shown.drop_thinking()
             return echo(12)  # a thought here would be bound to those that are gone
         return DONE if len(request.messages) > 9 else [THOUGHT, *echo(12)]
 

@@ -118,9 +118,9 @@ async def test_the_rebuilt_state_is_the_state_it_was(tmp_path: Path, seq: int) -
     other.cut(len(other.events()) - 1)
     whole = other.left().state
 
-    assert state.transcript.pieces == whole.transcript.pieces
-    assert state.transcript.tokens == whole.transcript.tokens
-    assert state.composition == whole.composition
+    assert state.shown.pieces == whole.shown.pieces
+    assert state.shown.tokens == whole.shown.tokens
+    assert state.shown.composition == whole.shown.composition
     assert state.streaks == whole.streaks
     assert state.max_output_tokens == whole.max_output_tokens
 

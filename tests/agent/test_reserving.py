@@ -21,8 +21,8 @@ from orchestrator.agent.reserving import (
     most_tokens,
 )
 from orchestrator.agent.spec import MAX_HAND_IN_TOKENS
+from orchestrator.context.shown import Shown
 from orchestrator.context.tokens import estimate
-from orchestrator.context.transcript import Transcript
 from orchestrator.messages import text_block
 from orchestrator.models.base import Usage
 from orchestrator.spec.limits import AgentLimits
@@ -48,8 +48,8 @@ def test_a_dear_way_of_counting_stays_below_the_margin(kind: str) -> None:
     assert count_tokens(text) <= first_tokens(estimate(text))
 
 
-def transcript(*, known: int, added: int, dearness: float = 1.0) -> Transcript:
-    made = Transcript()
+def transcript(*, known: int, added: int, dearness: float = 1.0) -> Shown:
+    made = Shown()
     made.append("user", [text_block("x")], tokens=9)
     made.reported(known)
     made.dearness = dearness
@@ -72,7 +72,7 @@ def test_text_that_proved_dear_is_reserved_dearer() -> None:
 
 
 def test_dearness_is_learnt_from_what_the_service_counts() -> None:
-    made = Transcript()
+    made = Shown()
     made.append("user", [text_block("x")], tokens=1000)
 
     made.measured(2200)
@@ -84,7 +84,7 @@ def test_dearness_is_learnt_from_what_the_service_counts() -> None:
 
 
 def test_a_small_message_or_a_wild_count_teaches_little() -> None:
-    made = Transcript()
+    made = Shown()
     made.append("user", [text_block("x")], tokens=20)
     made.measured(900)
     assert made.dearness == 1

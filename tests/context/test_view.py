@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.context.marks import End
-from orchestrator.context.transcript import Transcript
+from orchestrator.context.shown import Shown
 from orchestrator.context.view import View, make_head, make_view
 from orchestrator.messages import Block, encode, text_block, tool_result
 from orchestrator.models.shape import shape_problem
@@ -38,9 +38,9 @@ def head_of(**changes: Any) -> Any:
     return make_head(**given)
 
 
-def grown(turns: int, *, calls: int = 1) -> Transcript:
+def grown(turns: int, *, calls: int = 1) -> Shown:
     """A conversation of `turns` whole steps, with a user message at the end."""
-    transcript = Transcript()
+    transcript = Shown()
     transcript.append("user", [text_block("go")], tokens=3100)
     for turn in range(turns):
         ids = [f"t{turn}-{n}" for n in range(calls)]
@@ -51,7 +51,7 @@ def grown(turns: int, *, calls: int = 1) -> Transcript:
     return transcript
 
 
-def view_of(transcript: Transcript, previous_end: int | None = None) -> View:
+def view_of(transcript: Shown, previous_end: int | None = None) -> View:
     """What is sent where the request before ended with that message."""
     end = None
     if previous_end is not None:
@@ -213,7 +213,7 @@ steps = st.lists(
 def test_no_view_of_a_lawful_conversation_is_refused(
     steps: list[tuple[list[Block], int, list[Block]]], end: int
 ) -> None:
-    transcript = Transcript()
+    transcript = Shown()
     transcript.append("user", [text_block("go")], tokens=3100)
     for number, (said, calls, added) in enumerate(steps):
         ids = [f"t{number}-{n}" for n in range(calls)]

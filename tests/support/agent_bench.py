@@ -162,8 +162,6 @@ class AgentBench:
             clip=partial(clip_text, count=estimate),
             words=self.words,
             base_tools=(ReadFile(), *self.tools),
-            read_tokens=8000,
-            clip_tokens=4000,
             lacks=self.lacks,
             fallback=self.fallback,
             window_of=lambda _name: self.window,

@@ -1,0 +1,346 @@
+"""Lets earlier steps of a conversation make room for one text: a compaction.
+
+What stands in their place: the state from the program's records, a summary, the table
+of subagents, and the files that the open work needs. Until its event is in the log the
+old history holds, whatever dies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final
+
+import anyio.to_thread
+
+from orchestrator.agent.hooks import Hooks, Words
+from orchestrator.agent.judging import Judge
+from orchestrator.agent.pulse import Pulse
+from orchestrator.agent.reopening import Reopened, wanted_files
+from orchestrator.agent.spec import AgentSpec
+from orchestrator.agent.state import AgentState
+from orchestrator.agent.summarizing import Draft, Summarizer
+from orchestrator.clock import Clock
+from orchestrator.context.cuts import safe_cut
+from orchestrator.context.digest import digest
+from orchestrator.context.fidelity import Checked, check_summary
+from orchestrator.context.mechanical import mechanical_summary
+from orchestrator.context.numbers import Numbers
+from orchestrator.context.state import (
+    StateRecord,
+    files_touched,
+    render_state,
+    state_lines,
+)
+from orchestrator.context.summary import Summary, fit, parse
+from orchestrator.events import ContextCompacted
+from orchestrator.messages import Message, encode, text_of, tool_calls
+from orchestrator.store.eventlog import EventLog
+
+__all__ = ["Compactor"]
+
+LEAST_GAIN: Final = 0.05
+"""Of a request; a compaction that gives less is none."""
+MOST_PUT_BACK: Final = 40
+"""Lines that checks of summaries have put back and that are kept."""
+MOST_TOLD: Final = 20
+MAX_TOLD_CHARS: Final = 200
+
+Reopen = Callable[[Sequence[str], int], Awaitable[list[Reopened]]]
+
+
+@dataclass(slots=True)
+class _Text:
+    """What stands in the place of the steps, by part."""
+
+    state: str = ""
+    summary: str = ""
+    own_rules: str = ""
+    subagents: str = ""
+    files: str = ""
+
+
+@dataclass(slots=True)
+class _Made:
+    """A summary, how it was made, and what its check found."""
+
+    how: str
+    summary: Summary = field(default_factory=Summary)
+    draft: Draft = field(default_factory=Draft)
+    checked: Checked | None = None
+    judged: list[str] = field(default_factory=list)
+
+    @property
+    def added(self) -> list[str]:
+        """Return what is put back, word for word."""
+        found = list(self.checked.added) if self.checked else []
+        return list(dict.fromkeys([*found, *self.judged]))
+
+    @property
+    def own_rules(self) -> list[str]:
+        """Return rules that nobody gave."""
+        return list(self.checked.own_rules) if self.checked else []
+
+
+@dataclass(frozen=True, slots=True)
+class Compactor:
+    """Compacts the conversation of one agent.
+
+    Attributes:
+        spec: what it started with.
+        log: the run's.
+        clock: the time.
+        words: the program's prompts.
+        summarizer: asks for summaries.
+        hooks: what its role adds: its records and its subagents.
+        reopen: paths and most tokens of each → those files as they are now.
+        judge: compares a summary with what it stands for; None: nobody does.
+    """
+
+    spec: AgentSpec
+    log: EventLog
+    clock: Clock
+    words: Words
+    summarizer: Summarizer
+    hooks: Hooks
+    reopen: Reopen
+    judge: Judge | None = None
+
+    async def compact(
+        self,
+        state: AgentState,
+        pulse: Pulse,
+        *,
+        why: str,
+        keep_steps: int,
+        numbers: Numbers,
+        by_model: bool = True,
+    ) -> bool:
+        """Compact, and return whether that made room.
+
+        Args:
+            state: the agent's; what waits for its next message is in it already.
+            pulse: of the turn before which this happens.
+            why: as in the event.
+            keep_steps: how many of the newest steps stay whole, 1 or more.
+            numbers: of its policy.
+            by_model: a model is asked for the summary; else it is made mechanically.
+
+        Raises:
+            Postponed: the run is parked; nothing has changed.
+        """
+        began = self.clock.monotonic()
+        shown = state.shown
+        cut = safe_cut(shown.messages, keep_steps=keep_steps)
+        dropped, tail = shown.messages[1:cut], shown.messages[cut:]
+        state.compacted_at, state.compacted_to_tokens = state.turns, shown.tokens
+        if not dropped:
+            return False
+        if numbers.policy != "ladder":
+            made = _Made("none")
+        else:
+            made = await self._made(
+                state, dropped, tail, pulse, numbers=numbers, by_model=by_model
+            )
+        text, reopened = await self._text(state, made, tail, numbers)
+        steps = len(shown.steps)
+        kept_steps = sum(message["role"] == "assistant" for message in tail)
+        last = len(state.transcript.steps) - kept_steps
+        whole = self._filled(text, last=last)
+        parts = self._parts(state, text, whole)
+        before = shown.tokens
+        after = shown.size_with(parts, kept=len(tail))
+        if after > before * (1 - LEAST_GAIN):
+            return False
+        event = ContextCompacted(
+            turn=state.turns + 1,
+            why=why,
+            how=made.how,
+            kept_messages=len(tail),
+            first_dropped=last - (steps - kept_steps) + 1,
+            last_dropped=last,
+            text=whole,
+            summary=text.summary,
+            parts=parts,
+            tokens_before=before,
+            tokens_after=after,
+            checks=_told(made.checked),
+            added=made.added,
+            own_rules=made.own_rules,
+            failures=made.draft.failures,
+            usd=made.draft.usd,
+            seconds=round(self.clock.monotonic() - began, 3),
+            tokens_in=made.draft.tokens_in,
+            tokens_out=made.draft.tokens_out,
+            reopened=[each.path for each in reopened],
+            spares_newest=state.spares_newest,
+            files=[seen for each in reopened for seen in each.files],
+        )
+        event = replace(event, thinking=state.compact(event))
+        self.log.append(event, agent=self.spec.id)
+        return True
+
+    async def _made(
+        self,
+        state: AgentState,
+        dropped: Sequence[Message],
+        tail: Sequence[Message],
+        pulse: Pulse,
+        *,
+        numbers: Numbers,
+        by_model: bool,
+    ) -> _Made:
+        """Return the checked summary of the messages that go."""
+        draft = Draft()
+        if by_model:
+            draft = await self.summarizer.draft(
+                state, dropped, numbers=numbers, pulse=pulse
+            )
+        earlier = state.compacted.summary if state.compacted else ""
+        made = _Made("model", draft=draft)
+        if draft.text.strip():
+            check = partial(
+                check_summary,
+                draft.text,
+                old=[*_texts([state.shown.messages[0]]), *_texts(dropped)],
+                state=state_lines(self._record(state, [])),
+                references=_references(state),
+                used_later=[
+                    encode(call["input"]).decode()
+                    for message in tail
+                    for call in tool_calls(message["content"])
+                ],
+                open_calls=(),
+                limit_tokens=numbers.summary_tokens,
+                count=state.count,
+            )
+            made.checked = await anyio.to_thread.run_sync(check)
+        if made.checked is None or not made.checked.is_acceptable:
+            mechanical = partial(
+                mechanical_summary,
+                [*dropped],
+                digest=partial(
+                    digest, limit_tokens=numbers.digest_tokens, count=state.count
+                ),
+                limit_tokens=numbers.summary_tokens,
+                count=state.count,
+                earlier=earlier,
+                first_step=_first_step(state),
+            )
+            made.how, made.checked = "mechanical", None
+            made.summary = await anyio.to_thread.run_sync(mechanical)
+            return made
+        summary = parse(made.checked.corrected)
+        made.summary = fit(summary, numbers.summary_tokens, state.count)
+        if self.judge is not None:
+            made.judged = await self.judge.losses(
+                state, dropped, made.summary.render(), pulse
+            )
+        return made
+
+    def _record(self, state: AgentState, added: Sequence[str]) -> StateRecord:
+        """Return what the program knows of the work."""
+        records = self.hooks.records
+        notes = dict(records.notes())
+        return StateRecord(
+            words=tuple(state.words),
+            pinned=state.pinned,
+            notes=notes,
+            pinned_notes=frozenset(records.pinned()),
+            findings=tuple(self.hooks.team.facts()),
+            put_back=tuple([*state.put_back, *added][-MOST_PUT_BACK:]),
+            effects=tuple(records.effects()),
+            files=files_touched(state.transcript.messages),
+        )
+
+    async def _text(
+        self,
+        state: AgentState,
+        made: _Made,
+        tail: Sequence[Message],
+        numbers: Numbers,
+    ) -> tuple[_Text, list[Reopened]]:
+        """Return the parts of what stands in the place of the steps."""
+        record = self._record(state, made.added)
+        summary = made.summary.render()
+        used = state.count(summary)
+        room = max(numbers.state_tokens - used, numbers.state_tokens // 4)
+        text = _Text(
+            state=render_state(record, limit_tokens=room, count=state.count),
+            summary=summary,
+            own_rules="\n".join(f"- {rule}" for rule in made.own_rules),
+            subagents=self.hooks.team.table(),
+        )
+        open_work = "\n".join(
+            [*made.summary.lines("open"), record.notes.get("Plan", "")]
+        )
+        wanted = wanted_files(record.files, open_work, tail, most=numbers.reopen_files)
+        reopened: list[Reopened] = []
+        if wanted and numbers.reopen_tokens:
+            reopened = await self.reopen(wanted, numbers.reopen_tokens)
+            text.files = "\n\n".join(each.text for each in reopened)
+        return text, reopened
+
+    def _filled(self, text: _Text, *, last: int) -> str:
+        def section(name: str, **values: str) -> str:
+            filled = next(iter(values.values()))
+            return self.words(f"sections/{name}", **values) if filled.strip() else ""
+
+        return self.words(
+            "compacted",
+            first="1",
+            last=str(last),
+            state=section("state", text=text.state),
+            summary=section("summary", text=text.summary),
+            own_rules=section("own_rules", items=text.own_rules),
+            subagents=section("team", table=text.subagents),
+            files=section("files", files=text.files),
+        )
+
+    @staticmethod
+    def _parts(state: AgentState, text: _Text, whole: str) -> dict[str, int]:
+        """Return the estimated tokens of the text, by what it is."""
+        parts = {
+            "state": state.count(text.state),
+            "summary": state.count(text.summary + text.own_rules),
+            "subagents": state.count(text.subagents),
+            "files": state.count(text.files),
+        }
+        parts["state"] += max(state.count(whole) - sum(parts.values()), 0)
+        return {name: tokens for name, tokens in parts.items() if tokens}
+
+
+def _first_step(state: AgentState) -> int:
+    """Return the number of the first step that is shown."""
+    return len(state.transcript.steps) - len(state.shown.steps) + 1
+
+
+def _references(state: AgentState) -> list[str]:
+    """Return what can be opened: what it names need not be in a summary."""
+    return [f"h{number}" for number in range(len(state.transcript.steps) + 1)]
+
+
+def _texts(messages: Sequence[Message]) -> list[str]:
+    """Return what messages say, one text for each block."""
+    texts = []
+    for message in messages:
+        for block in message["content"]:
+            if block.get("type") == "tool_use":
+                texts.append(encode(block["input"]).decode())
+            else:
+                texts.append(text_of([block]))
+    return [text for text in texts if text]
+
+
+def _told(checked: Checked | None) -> list[dict[str, Any]]:
+    """Return what checks found, for the log."""
+    if checked is None:
+        return []
+    found: dict[str, list[str]] = {}
+    for each in checked.findings:
+        found.setdefault(each.check, []).append(each.text[:MAX_TOLD_CHARS])
+    return [
+        {"check": name, "found": len(lost), "lost": lost[:MOST_TOLD]}
+        for name, lost in found.items()
+    ]

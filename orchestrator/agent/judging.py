@@ -1,0 +1,63 @@
+"""Another model compares a summary with what it stands for, if the task names one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from orchestrator.agent.caller import Caller
+from orchestrator.agent.hooks import Words
+from orchestrator.agent.outgoing import Aside, said
+from orchestrator.agent.pulse import Pulse
+from orchestrator.agent.state import AgentState
+from orchestrator.context.as_text import render
+from orchestrator.errors import LimitReached, ModelError, NotSent
+from orchestrator.messages import Message, one_line, text_of
+
+__all__ = ["Judge"]
+
+MOST_LOSSES: Final = 10
+MAX_LOSS_CHARS: Final = 300
+OUTPUT_TOKENS: Final = 1500
+_LOSS: Final = re.compile(r"^\s*[-*]\s+(.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Asks a model what a summary lacks; where it cannot say, nothing is lost.
+
+    Attributes:
+        caller: makes the call.
+        words: the program's prompts.
+        model: bare id.
+    """
+
+    caller: Caller
+    words: Words
+    model: str
+
+    async def losses(
+        self, state: AgentState, dropped: Sequence[Message], summary: str, pulse: Pulse
+    ) -> list[str]:
+        """Return what must be put back, a line each.
+
+        Args:
+            state: of the agent.
+            dropped: the messages that go.
+            summary: what stands for them.
+            pulse: of the turn before which it is asked.
+        """
+        limit = int((self.caller.window_of(self.model) - OUTPUT_TOKENS) * 0.7)
+        record = render(
+            [state.shown.messages[0], *dropped], count=state.count, limit_tokens=limit
+        )
+        asked = self.words("judge", record=record, summary=summary)
+        aside = Aside("judge", [said(asked)], OUTPUT_TOKENS, self.model)
+        try:
+            answered = await self.caller.aside(state, aside, pulse)
+        except (ModelError, LimitReached, NotSent):
+            return []
+        found = _LOSS.findall(text_of(answered.reply.content))
+        return [one_line(each, MAX_LOSS_CHARS) for each in found[:MOST_LOSSES]]

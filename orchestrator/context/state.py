@@ -1,0 +1,167 @@
+"""The state of an agent's work, as the program knows it: written out, not summarised.
+
+Nothing in it comes of a summary. What people said, what is pinned and what the checks
+put back stand in it word for word; the rest is given as far as there is room, the
+newest first, with where the whole of it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from orchestrator.messages import Message, tool_calls
+
+__all__ = ["StateRecord", "files_touched", "render_state", "state_lines"]
+
+_NOTES: Final = (
+    "Goal",
+    "Plan",
+    "Decisions",
+    "Failed attempts",
+    "Next",
+    "Open questions",
+    "Facts",
+)
+"""Sections of notes, the most telling first; others come after them."""
+_EDITS: Final = frozenset({"write_file", "edit_file"})
+_READS: Final = frozenset({"read_file"})
+_MORE_TOKENS: Final = 12
+_LEAST_TOKENS: Final = 24
+
+Count = Callable[[str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class StateRecord:
+    """What is known of the work.
+
+    Attributes:
+        words: what people said while it was under way, oldest first.
+        pinned: reference → text that must stay word for word.
+        notes: section → text, in the agent's own words.
+        pinned_notes: sections that must stay whole.
+        findings: what subagents handed in, a line each.
+        put_back: what checks of summaries found missing, oldest first.
+        effects: what was changed outside, a line each, oldest first.
+        files: path → what was done with it, and where; the newest last.
+    """
+
+    words: tuple[str, ...] = ()
+    pinned: Mapping[str, str] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
+    pinned_notes: frozenset[str] = frozenset()
+    findings: tuple[str, ...] = ()
+    put_back: tuple[str, ...] = ()
+    effects: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+def render_state(record: StateRecord, *, limit_tokens: int, count: Count) -> str:
+    """Return the state as Markdown, or "" where there is nothing.
+
+    Args:
+        record: what is known.
+        limit_tokens: most that it should have; what must stay word for word is given
+            in any case.
+        count: estimated tokens of a text.
+    """
+    parts = list(_whole(record))
+    left = limit_tokens - count("\n\n".join(parts))
+    for title, lines in _bounded(record):
+        if left < _LEAST_TOKENS:
+            break
+        shown = _fitting(lines, left - count(title) - _MORE_TOKENS, count)
+        more = len(lines) - len(shown)
+        if shown:
+            told = [f"- … and {more} more"] if more else []
+            parts.append("\n".join([f"### {title}", *shown, *told]))
+            left -= count(parts[-1])
+    return "\n\n".join(parts)
+
+
+def state_lines(record: StateRecord) -> list[str]:
+    """Return all lines of the state, however many."""
+    texts = [*_whole(record)]
+    texts += [line for _, lines in _bounded(record) for line in lines]
+    return [line for text in texts for line in text.split("\n") if line.strip()]
+
+
+def files_touched(messages: Sequence[Message]) -> dict[str, str]:
+    """Return path → what was done with it and in which steps, the newest last.
+
+    Args:
+        messages: of the whole transcript.
+    """
+    steps: dict[str, list[str]] = {}
+    edited: set[str] = set()
+    step = 0
+    for message in messages:
+        if message["role"] != "assistant":
+            continue
+        step += 1
+        for call in tool_calls(message["content"]):
+            name, given = call["name"], call["input"]
+            path = given.get("path") if isinstance(given, dict) else None
+            if name not in _READS | _EDITS or not isinstance(path, str):
+                continue
+            steps.setdefault(path, [])
+            steps[path] = [*steps.pop(path), f"h{step}"]
+            if name in _EDITS:
+                edited.add(path)
+    return {
+        path: f"{'changed' if path in edited else 'read'} in {_listed(where)}"
+        for path, where in steps.items()
+    }
+
+
+def _listed(steps: Sequence[str]) -> str:
+    shown = list(dict.fromkeys(steps))[-3:]
+    return ", ".join(shown)
+
+
+def _whole(record: StateRecord) -> Iterator[str]:
+    """Yield what stays word for word."""
+    if record.words:
+        said = "\n\n".join(_quoted(text) for text in record.words)
+        yield f"### What people said, and still holds\n\n{said}"
+    for ref, text in record.pinned.items():
+        yield f"### Kept word for word, from `{ref}`\n\n{text}"
+    for name, text in record.notes.items():
+        if name in record.pinned_notes and text.strip():
+            yield f"### {name} (your notes, pinned)\n\n{text.strip()}"
+    if record.put_back:
+        lines = "\n".join(f"- {line}" for line in record.put_back)
+        yield f"### Also to keep in mind, word for word from before\n\n{lines}"
+
+
+def _bounded(record: StateRecord) -> Iterator[tuple[str, list[str]]]:
+    """Yield the title and lines of what is given as far as there is room."""
+    names = [*_NOTES, *(name for name in record.notes if name not in _NOTES)]
+    for name in names:
+        text = record.notes.get(name, "").strip()
+        if text and name not in record.pinned_notes:
+            yield f"{name} (your notes)", text.split("\n")
+    if record.findings:
+        yield "Findings of subagents", [f"- {line}" for line in record.findings]
+    if record.effects:
+        yield "Changes made", [f"- {line}" for line in record.effects]
+    if record.files:
+        files = [f"- `{path}`: {what}" for path, what in record.files.items()]
+        yield "Files touched", files
+
+
+def _fitting(lines: Sequence[str], room: int, count: Count) -> list[str]:
+    """Return the newest lines that fit, in their order; the first of all if none do."""
+    chosen: list[str] = []
+    for line in reversed(lines):
+        room -= count(line) + 1
+        if room < 0:
+            break
+        chosen.append(line)
+    return chosen[::-1]
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.strip().split("\n"))
