@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import anyio.to_thread
 
@@ -44,8 +44,6 @@ LEAST_GAIN: Final = 0.05
 """Of a request; a compaction that gives less is none."""
 MOST_PUT_BACK: Final = 40
 """Lines that checks of summaries have put back and that are kept."""
-MOST_TOLD: Final = 20
-MAX_TOLD_CHARS: Final = 200
 
 Reopen = Callable[[Sequence[str], int], Awaitable[list[Reopened]]]
 
@@ -165,7 +163,7 @@ class Compactor:
             parts=parts,
             tokens_before=before,
             tokens_after=after,
-            checks=_told(made.checked),
+            checks=made.checked.checks() if made.checked else [],
             added=made.added,
             own_rules=made.own_rules,
             failures=made.draft.failures,
@@ -203,7 +201,8 @@ class Compactor:
             check = partial(
                 check_summary,
                 draft.text,
-                old=[*_texts([state.shown.messages[0]]), *_texts(dropped)],
+                old=_said([state.shown.messages[0], *dropped]),
+                results=_results(dropped),
                 state=state_lines(self._record(state, [])),
                 references=_references(state),
                 used_later=[
@@ -321,26 +320,19 @@ def _references(state: AgentState) -> list[str]:
     return [f"h{number}" for number in range(len(state.transcript.steps) + 1)]
 
 
-def _texts(messages: Sequence[Message]) -> list[str]:
-    """Return what messages say, one text for each block."""
-    texts = []
+def _said(messages: Sequence[Message]) -> list[str]:
+    """Return what people, the program and the agent said, one text for each block."""
+    blocks = [block for message in messages for block in message["content"]]
+    return [str(block["text"]) for block in blocks if block.get("type") == "text"]
+
+
+def _results(messages: Sequence[Message]) -> list[str]:
+    """Return what tools were asked and answered, one text for each block."""
+    texts: list[str] = []
     for message in messages:
         for block in message["content"]:
             if block.get("type") == "tool_use":
                 texts.append(encode(block["input"]).decode())
-            else:
+            elif block.get("type") == "tool_result":
                 texts.append(text_of([block]))
     return [text for text in texts if text]
-
-
-def _told(checked: Checked | None) -> list[dict[str, Any]]:
-    """Return what checks found, for the log."""
-    if checked is None:
-        return []
-    found: dict[str, list[str]] = {}
-    for each in checked.findings:
-        found.setdefault(each.check, []).append(each.text[:MAX_TOLD_CHARS])
-    return [
-        {"check": name, "found": len(lost), "lost": lost[:MOST_TOLD]}
-        for name, lost in found.items()
-    ]

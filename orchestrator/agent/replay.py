@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from orchestrator.agent.barring import barred_calls
 from orchestrator.agent.cache_watch import NOT_CACHED, start_of
@@ -41,11 +41,15 @@ from orchestrator.events import (
     parse,
 )
 from orchestrator.events.arrivals import arrivals
+from orchestrator.events.of_agent import Label
 from orchestrator.models.base import Reply, Usage
 from orchestrator.store.transcript import LOST
 from orchestrator.tools.calls import Answered, Barred, CallResult, Known, OnRecord
 from orchestrator.tools.grace import UNKNOWN
 from orchestrator.tools.notes import UpdateNotes
+
+LABELS: Final[dict[str, Label]] = {"critical": "critical", "transient": "transient"}
+"""As a log has them; it leaves the usual one out."""
 
 __all__ = ["Remade", "Remake", "Replay", "no_remake"]
 
@@ -354,4 +358,5 @@ def _result(ended: ToolEnded) -> CallResult:
         ends=ended.ends,
         tokens=ended.tokens,
         delivers=tuple(ended.delivers),
+        label=LABELS.get(ended.label, "reference"),
     )

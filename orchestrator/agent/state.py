@@ -32,6 +32,7 @@ from orchestrator.events import (
     ResultReplaced,
     ThinkingDropped,
 )
+from orchestrator.events.of_agent import Label
 from orchestrator.messages import Block, encode, text_block, text_of, tool_result
 from orchestrator.models.base import Usage
 from orchestrator.models.choose import max_output_tokens
@@ -390,7 +391,7 @@ class AgentState:
             if is_read and before is not None and _is_newer(made, before):
                 earlier.is_superseded = True
 
-    def _label(self, result: CallResult) -> str:
+    def _label(self, result: CallResult) -> Label:
         """Return the label of a result: what was cleared and is asked for again stays.
 
         So a model that needs it does not have to open it a third time.

@@ -9,9 +9,6 @@ from typing import Any, ClassVar, Literal
 from orchestrator.events.base import Payload
 from orchestrator.messages import Block
 
-Label = Literal["critical", "reference", "transient"]
-"""How much a tool result is worth keeping in sight."""
-
 __all__ = [
     "AgentEnded",
     "AgentStarted",
@@ -31,6 +28,9 @@ __all__ = [
     "ToolEnded",
     "ToolStarted",
 ]
+
+Label = Literal["critical", "reference", "transient"]
+"""How much a tool result is worth keeping in sight."""
 
 
 @dataclass(frozen=True, slots=True)

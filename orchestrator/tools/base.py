@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from orchestrator.events.of_agent import Label
 from orchestrator.events import FileSeen
+from orchestrator.events.of_agent import Label
 from orchestrator.messages import Block, Message
 from orchestrator.security.workspace import Workspace
 from orchestrator.store.artifacts import Artifacts

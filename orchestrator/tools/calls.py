@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.events.of_agent import Label
 from orchestrator.messages import Block
 
 __all__ = [

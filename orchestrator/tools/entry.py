@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orchestrator.block_sizes import content_tokens
-from orchestrator.events.of_agent import Label
 from orchestrator.context.structured import abridge
 from orchestrator.events import FileSeen
+from orchestrator.events.of_agent import Label
 from orchestrator.ids import artifact_id
 from orchestrator.messages import Block, text_block, text_of
 from orchestrator.tools.base import Clip, ToolContext, ToolOutput

@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.context.history_search import Found, search
-from orchestrator.events.of_agent import Label
 from orchestrator.errors import ToolError
+from orchestrator.events.of_agent import Label
 from orchestrator.tools.arguments import shown
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
 
