@@ -37,6 +37,12 @@ _GUESSED_FROM: Final = 3
 foreseen and does not come costs three times what a foreseen one saves."""
 
 
+_SMALL_TOKENS: Final = 16_000
+_SMALL_SHARE: Final = 0.25
+"""Of the soft mark. What is so small is cheap to carry, and work on it is often over
+before a clear has paid: what it would save is less than what is at stake."""
+
+
 @dataclass(frozen=True, slots=True)
 class Nothing:
     """The request goes out as it is."""
@@ -149,13 +155,21 @@ def _clear(
     thrifty = _thrifty(layout, numbers, clearing)
     rent += rent_usd(thrifty, rates)
     why = _why_marked(layout.total_tokens, clearing, numbers, bands=bands)
-    if not why and thrifty.calls and not is_free(rates):
+    is_worth_it = layout.total_tokens > _small_tokens(numbers) and not is_free(rates)
+    if not why and thrifty.calls and is_worth_it:
         clearing = thrifty
         why = "rent" if rent >= cost_usd(thrifty, rates) else ""
     if not why:
         return None, rent
     cost = cost_usd(clearing, rates)
     return Clear(clearing.calls, why, clearing.freed_tokens, rent, cost), rent
+
+
+def _small_tokens(numbers: Numbers) -> float:
+    """Return up to which size a request is left alone, however long it is carried."""
+    if numbers.soft_tokens is None:
+        return _SMALL_TOKENS
+    return min(_SMALL_TOKENS, _SMALL_SHARE * numbers.soft_tokens)
 
 
 def _thrifty(layout: Layout, numbers: Numbers, clearing: Clearing) -> Clearing:
