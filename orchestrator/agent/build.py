@@ -218,7 +218,8 @@ def build_agent(
             clip_tokens=sizes.clip_tokens,
             knows_ref=transcript.knows,
             history=lambda: transcript.messages,
-            findings_of=hooks.team.opened,
+            findings_of=hooks.team.standing.opened,
+            shown=state.sight.showings.find,
         )
 
     return Agent(

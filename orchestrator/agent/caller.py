@@ -205,7 +205,9 @@ class Caller:
             await self.parking.passed(pulse)  # the reserve may have taken a while
             state.turns += is_turn
             turn = state.turns + (not is_turn)
-            intent = outgoing.intent(turn, reserved, rent_usd=state.rent_usd or None)
+            intent = outgoing.intent(
+                turn, reserved, rent_usd=state.sight.rent_usd or None
+            )
             self.log.append(intent, agent=self.spec.id)
             if is_turn:
                 self.caching.expect(state, self.route)

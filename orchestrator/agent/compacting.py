@@ -132,7 +132,10 @@ class Compactor:
         shown = state.shown
         cut = safe_cut(shown.messages, keep_steps=keep_steps)
         dropped, tail = shown.messages[1:cut], shown.messages[cut:]
-        state.compacted_at, state.compacted_to_tokens = state.turns, shown.tokens
+        state.sight.compacted_at, state.sight.compacted_to_tokens = (
+            state.turns,
+            shown.tokens,
+        )
         if not dropped:
             return False
         if numbers.policy != "ladder":
@@ -195,7 +198,7 @@ class Compactor:
             draft = await self.summarizer.draft(
                 state, dropped, numbers=numbers, pulse=pulse
             )
-        earlier = state.compacted.summary if state.compacted else ""
+        earlier = state.sight.compacted.summary if state.sight.compacted else ""
         made = _Made("model", draft=draft)
         if draft.text.strip():
             check = partial(
@@ -243,12 +246,12 @@ class Compactor:
         records = self.hooks.records
         notes = dict(records.notes())
         return StateRecord(
-            words=tuple(state.words),
-            pinned=state.pinned,
+            words=tuple(state.sight.words),
+            pinned=state.sight.pinned,
             notes=notes,
             pinned_notes=frozenset(records.pinned()),
-            findings=tuple(self.hooks.team.facts()),
-            put_back=tuple([*state.put_back, *added][-MOST_PUT_BACK:]),
+            findings=tuple(self.hooks.team.standing.facts()),
+            put_back=tuple([*state.sight.put_back, *added][-MOST_PUT_BACK:]),
             effects=tuple(records.effects()),
             files=files_touched(state.transcript.messages),
         )
@@ -269,7 +272,7 @@ class Compactor:
             state=render_state(record, limit_tokens=room, count=state.count),
             summary=summary,
             own_rules="\n".join(f"- {rule}" for rule in made.own_rules),
-            subagents=self.hooks.team.table(),
+            subagents=self.hooks.team.standing.table(),
         )
         open_work = "\n".join(
             [*made.summary.lines("open"), record.notes.get("Plan", "")]

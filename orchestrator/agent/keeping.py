@@ -80,7 +80,7 @@ class Keeper:
         """
         state.flush()
         await self.fit(state, pulse)
-        if state.remind:
+        if state.sight.remind:
             self.reminder.remind(state, self.numbers(state))
         for _ in range(MOST_REACTIONS):
             try:
@@ -94,13 +94,13 @@ class Keeper:
     async def fit(self, state: AgentState, pulse: Pulse) -> None:
         """Clear or compact what the policy says, before a request."""
         numbers = self.numbers(state)
-        state.clears_next = False
+        state.sight.clears_next = False
         layout = layout_of(state, numbers, at_break=self._is_break(state))
         price = self.caller.route.price
         bands = price.bands if price else ()
         rates = rates_at(bands, layout.total_tokens)
         decision = decide(
-            layout, numbers, rates=rates, bands=bands, rent_usd=state.rent_usd
+            layout, numbers, rates=rates, bands=bands, rent_usd=state.sight.rent_usd
         )
         match decision:
             case Clear():
@@ -108,8 +108,8 @@ class Keeper:
             case Compact():
                 await self._compact(state, decision, numbers, pulse)
             case Nothing():
-                state.rent_usd += rent_of(layout, numbers, rates)
-                state.clears_next = decision.predicts_clear
+                state.sight.rent_usd += rent_of(layout, numbers, rates)
+                state.sight.clears_next = decision.predicts_clear
 
     async def react(self, state: AgentState, pulse: Pulse, *, why: str) -> bool:
         """Make a conversation shorter that its window does not hold.
@@ -279,8 +279,8 @@ def layout_of(state: AgentState, numbers: Numbers, *, at_break: bool = False) ->
         steps=tuple(sizes),
         first_step=len(state.transcript.steps) - len(sizes) + 1,
         at_break=at_break,
-        turns_since_compaction=state.turns - state.compacted_at,
-        compacted_to_tokens=state.compacted_to_tokens,
+        turns_since_compaction=state.turns - state.sight.compacted_at,
+        compacted_to_tokens=state.sight.compacted_to_tokens,
     )
 
 

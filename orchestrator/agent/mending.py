@@ -157,7 +157,7 @@ class Mender:
 
     def _drop_thinking(self, state: AgentState, why: str) -> int:
         blocks = state.shown.drop_thinking()
-        state.is_bound = True
+        state.sight.is_bound = True
         if blocks:
             self.log.append(ThinkingDropped(why, blocks), agent=self.agent)
         return blocks

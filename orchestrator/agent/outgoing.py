@@ -101,7 +101,7 @@ def ordinary(
         max_output_tokens=output_tokens,
         previous_end=state.previous_end,
         previous_message=state.previous_message,
-        newest_written=not state.clears_next,
+        newest_written=not state.sight.clears_next,
     )
     return Outgoing(
         route=route,
@@ -111,7 +111,7 @@ def ordinary(
         system=spec.system,
         tools=spec.tools,
         composition=dict(state.shown.composition),
-        newest_written=not state.clears_next,
+        newest_written=not state.sight.clears_next,
     )
 
 

@@ -42,8 +42,8 @@ class Reminder:
 
     def remind(self, state: AgentState, numbers: Numbers) -> None:
         """Say what there is, in the next user message, if it is time for that."""
-        since = state.turns - state.reminded_at
-        if not state.remind and since < numbers.reminder_turns:
+        since = state.turns - state.sight.reminded_at
+        if not state.sight.remind and since < numbers.reminder_turns:
             return
         uses = uses_of(
             state,
@@ -60,8 +60,8 @@ class Reminder:
             text = self.words("reminder", items=items)
             self.log.append(TextAdded("reminder", text), agent=self.spec.id)
             state.add([], [text])
-            state.heard("reminder", text)
-        state.remind = False
+            state.sight.heard("reminder", text, turns=state.turns)
+        state.sight.remind = False
 
 
 def reminders(
@@ -86,11 +86,11 @@ def reminders(
 
 def _all(state: AgentState, hooks: Hooks, uses: Sequence[Use]) -> Iterator[str]:
     """Yield what there is, the most binding first."""
-    for said in state.words[-1:]:
+    for said in state.sight.words[-1:]:
         yield f"Said last: {_cut(said)}"
     for rule in hooks.records.constraints:
         yield f"Still binding: {_cut(rule)}"
-    if out := hooks.team.running():
+    if out := hooks.team.standing.running():
         yield f"At work: {', '.join(out)}"
     if hooks.records.is_behind():
         yield "Your notes are older than the newest findings: bring them up to date"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from orchestrator.agent.barring import barred_calls
 from orchestrator.agent.cache_watch import NOT_CACHED, start_of
@@ -24,6 +24,7 @@ from orchestrator.events import (
     ContextCleared,
     ContextCompacted,
     Event,
+    FileSeen,
     LimitReachedEvent,
     ModelAdapted,
     ModelAnswered,
@@ -143,8 +144,8 @@ class Replay:
         if self.proof:
             self.proof.check(event, state)
         self._turn = event.data["turn"]
-        state.rent_usd = event.data.get("rent_usd") or 0.0
-        state.aside = None
+        state.sight.rent_usd = event.data.get("rent_usd") or 0.0
+        state.sight.aside = None
         state.cache.sent(state.shown.rewritten)
 
     def _failed(self, event: Event) -> None:
@@ -167,7 +168,7 @@ class Replay:
     def _answered(self, event: Event) -> None:
         state, answered = self.state, parse(event, ModelAnswered)
         if answered.purpose:
-            state.aside = answered
+            state.sight.aside = answered
             return
         self._receive()
         state.answered(answered.message_id)
@@ -239,7 +240,7 @@ class Replay:
 
     def _thinking_dropped(self, _event: Event) -> None:
         self.state.shown.drop_thinking()
-        self.state.is_bound = True
+        self.state.sight.is_bound = True
 
     def _tool_ended(self, event: Event) -> None:
         ended, prior = parse(event, ToolEnded), self.state.prior
@@ -267,7 +268,7 @@ class Replay:
             return
         state.pending_texts.append(event.data["text"])
         state.due = ""
-        state.heard(event.data["reason"], event.data["text"])
+        state.sight.heard(event.data["reason"], event.data["text"], turns=state.turns)
         if event.data["reason"] == "wrap_up":
             added = parse(event, TextAdded)
             state.wrap_up = added.limit, added.allowed
@@ -287,7 +288,7 @@ class Replay:
         """Take the last hand-in as answered: there is more to do."""
         self._end_step()
         self.state.reopen()
-        self.state.words.append(event.data["text"])
+        self.state.sight.words.append(event.data["text"])
         self.state.pending_texts.append(event.data["text"])
 
     def _asked(self, event: Event) -> None:
@@ -349,6 +350,10 @@ class Replay:
     }
 
 
+def _seen(entry: FileSeen | dict[str, Any]) -> FileSeen:
+    return entry if isinstance(entry, FileSeen) else FileSeen.stored(entry)
+
+
 def _result(ended: ToolEnded) -> CallResult:
     return CallResult(
         call=ended.call,
@@ -359,4 +364,5 @@ def _result(ended: ToolEnded) -> CallResult:
         tokens=ended.tokens,
         delivers=tuple(ended.delivers),
         label=LABELS.get(ended.label, "reference"),
+        files=tuple(map(_seen, ended.files)),
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from orchestrator.agent.budget import NOTHING, Amount
 from orchestrator.agent.cache_watch import (
@@ -16,23 +15,22 @@ from orchestrator.agent.cache_watch import (
 from orchestrator.agent.counting import is_too_few
 from orchestrator.agent.form import Form
 from orchestrator.agent.incoming import ResultSizes
+from orchestrator.agent.sight import Sight
 from orchestrator.agent.stops import Say, Streaks, Verdict, refused_by
 from orchestrator.block_sizes import content_tokens
 from orchestrator.clock import Clock
 from orchestrator.context.factor import Factors
 from orchestrator.context.marks import End
-from orchestrator.context.shown import Shown, ShownResult
-from orchestrator.context.transcript import CallMade, Transcript
+from orchestrator.context.shown import Shown
+from orchestrator.context.transcript import Transcript
 from orchestrator.errors import LimitReached
 from orchestrator.events import (
     ContextCleared,
     ContextCompacted,
-    ModelAnswered,
     ModelReplaced,
     ResultReplaced,
     ThinkingDropped,
 )
-from orchestrator.events.of_agent import Label
 from orchestrator.messages import Block, encode, text_block, text_of, tool_result
 from orchestrator.models.base import Usage
 from orchestrator.models.choose import max_output_tokens
@@ -42,10 +40,6 @@ from orchestrator.tools.calls import Answered, Barred, CallResult, OnRecord, Pri
 
 __all__ = ["AgentState", "Limited"]
 
-READS: Final = frozenset({"read_file"})
-EDITS: Final = frozenset({"edit_file", "write_file"})
-AGAIN_TURNS = 3
-"""A result that is asked for again within so many turns of its clear was needed."""
 RAISED = (
     "Not taken yet: the limit that stopped you has been raised. Go on with the work, "
     "and hand in again when it is complete."
@@ -104,22 +98,8 @@ class AgentState:
             endpoint has shown; None: it has not.
         taken_tokens: size of the conversation at its newest kept answer.
         refused: model that is not asked any more → category of its refusal.
-        aside: answer to the newest question beside the conversation, if what it was
-            asked for is not done yet.
-        clears_next: results are likely to be cleared before the request after the next
-            one.
         newest_results: those that no reply has come after.
-        is_bound: thinking has been refused, since something before it had changed.
-        rent_usd: paid for carrying what a clear would take away, since the last edit.
-        lately: what was cleared, by its reference and by its call → turns made then.
-        pinned: reference → text that must stay word for word, though its step is gone.
-        put_back: what checks of summaries found missing, oldest first.
-        words: what people said while it was at work, oldest first.
-        compacted: the newest compaction.
-        compacted_at: turns made at that, or at the newest attempt.
-        compacted_to_tokens: size of the request right after that; None: there was none.
-        remind: it is to be reminded after the next step.
-        reminded_at: turns made when it was reminded last.
+        sight: what is in sight of the conversation, and what is kept of the rest.
     """
 
     transcript: Transcript
@@ -153,19 +133,7 @@ class AgentState:
     taken_tokens: int = 0
     refused: dict[str, str] = field(default_factory=dict)
     factors: Factors = field(default_factory=Factors)
-    rent_usd: float = 0.0
-    is_bound: bool = False
-    aside: ModelAnswered | None = None
-    clears_next: bool = False
-    lately: dict[str | bytes, int] = field(default_factory=dict)
-    pinned: dict[str, str] = field(default_factory=dict)
-    put_back: list[str] = field(default_factory=list)
-    words: list[str] = field(default_factory=list)
-    compacted: ContextCompacted | None = None
-    compacted_at: int = 0
-    compacted_to_tokens: int | None = None
-    remind: bool = False
-    reminded_at: int = 0
+    sight: Sight = field(default_factory=Sight)
     began: float = 0.0
 
     def __post_init__(self) -> None:
@@ -262,7 +230,6 @@ class AgentState:
         blocks += [text_block(text) for text in self.pending_texts]
         if not blocks:
             return
-        step = len(self.transcript.steps)
         layers: dict[str, int] = {}
         for each in self.pending_results:
             layer = _layer(each)
@@ -272,11 +239,8 @@ class AgentState:
             layers["text"] = sum(texts)
         self.transcript.append("user", blocks)
         self.shown.append("user", blocks, tokens=sum(layers.values()), layers=layers)
-        for each in self.pending_results:
-            self._supersede(each)
-        self.shown.took(
-            ShownResult(each.call, each.name, step, each.tokens, self._label(each))
-            for each in self.pending_results
+        self.sight.take_in(
+            self.pending_results, self.transcript, self.shown, turns=self.turns
         )
         self.newest_results = self.pending_results
         self.pending_results, self.pending_texts, self.late = [], [], 0
@@ -341,6 +305,7 @@ class AgentState:
         )
         if before is not None and before["content"] != replaced.content:
             self.cache.changed = RESULT_REPLACED
+            self.sight.edited(self.shown)
 
     def clear(self, cleared: ContextCleared) -> int:
         """Put stubs in the place of results; return how many thinking blocks went."""
@@ -348,79 +313,31 @@ class AgentState:
         thinking = self.shown.clear(
             cleared.stubs, sizes, spares_newest=cleared.spares_newest
         )
-        for each in cleared.cleared:
-            made = self.transcript.calls.get(each["call"])
-            if made is not None:
-                self.lately[made.reference] = self.lately[made.key] = self.turns
-        self._rewritten(CLEARED)
+        self.sight.cleared(cleared, self.transcript, self.shown, turns=self.turns)
+        self._edited(CLEARED)
         return thinking
 
     def compact(self, compacted: ContextCompacted) -> int:
         """Put a text in the place of steps; return how many thinking blocks went."""
-        before = set(self.shown.results)
-        texts = {
-            str(block.get("tool_use_id")): text_of([block])
-            for message in self.shown.messages[1:]
-            for block in message["content"]
-        }
-        labels = dict(self.shown.results)
+        kept = compacted.kept_messages
+        self.sight.keep_pinned(kept, self.transcript, self.shown)
         thinking = self.shown.compact(
             compacted.text,
-            kept=compacted.kept_messages,
+            kept=kept,
             parts=compacted.parts,
             spares_newest=compacted.spares_newest,
         )
-        for call in before - set(self.shown.results):
-            if labels[call].label == "critical" and call in self.transcript.calls:
-                self.pinned[self.transcript.calls[call].reference] = texts[call]
-        self.put_back += compacted.added
-        self.compacted, self.compacted_at = compacted, self.turns
-        self.compacted_to_tokens = self.shown.tokens
-        self.remind = True
-        self._rewritten(COMPACTED)
+        self.sight.was_compacted(compacted, self.shown, turns=self.turns)
+        self._edited(COMPACTED)
         return thinking
 
-    def _supersede(self, result: CallResult) -> None:
-        """Mark what earlier reads of a file showed, if a result is newer than they."""
-        made = self.transcript.calls.get(result.call)
-        if made is None or result.is_error or made.name not in READS | EDITS:
-            return
-        for earlier in self.shown.results.values():
-            before = self.transcript.calls.get(earlier.call)
-            is_read = before is not None and before.name in READS
-            if is_read and before is not None and _is_newer(made, before):
-                earlier.is_superseded = True
-
-    def _label(self, result: CallResult) -> Label:
-        """Return the label of a result: what was cleared and is asked for again stays.
-
-        So a model that needs it does not have to open it a third time.
-        """
-        made = self.transcript.calls.get(result.call)
-        if made is None:
-            return result.label
-        by_call = self.lately.get(made.key)
-        by_ref = self.lately.get(str(made.input.get("ref")))
-        at = max(each for each in (by_call, by_ref, -1) if each is not None)
-        is_again = at >= 0 and self.turns - at <= AGAIN_TURNS
-        return "critical" if is_again else result.label
-
-    def _rewritten(self, why: str) -> None:
-        self.cache.changed = why
-        self.previous_end, self.rent_usd = None, 0.0
-        self.aside = None
+    def _edited(self, why: str) -> None:
+        self.cache.changed, self.previous_end = why, None
         self.streaks = replace(self.streaks, steps=())  # asking again is no repeat now
 
     def refused_by(self, category: str) -> str:
         """Return why nothing comes of a refusal, with those of models before."""
         return refused_by({**self.refused, self.form.model: category})
-
-    def heard(self, reason: str, text: str) -> None:
-        """Take note of what a text of the program is about; as in `text.added`."""
-        if reason == "steer":
-            self.words.append(text)
-        elif reason == "reminder":
-            self.remind, self.reminded_at = False, self.turns
 
     def reopen(self) -> None:
         """Forget how the agent ended: it is given more to do."""
@@ -434,13 +351,13 @@ class AgentState:
         """Put a further question to it, after it had ended."""
         self.reopen()
         self.asked_at = self.turns
-        self.words.append(text)
+        self.sight.words.append(text)
         self.pending_texts.append(text)
 
     @property
     def spares_newest(self) -> bool:
         """Return whether an edit leaves the thinking of the newest step where it is."""
-        return not (self.is_bound or binds_thinking(self.form.model))
+        return not (self.sight.is_bound or binds_thinking(self.form.model))
 
     def raise_limit(self) -> None:
         """Forget the limit that was reached: there is more than a last call."""
@@ -458,16 +375,6 @@ class AgentState:
                 self.due = ""
                 if not isinstance(self.prior.get(call["id"]), Answered):
                     self.prior[call["id"]] = Barred(RAISED)
-
-
-def _is_newer(made: CallMade, before: CallMade) -> bool:
-    """Return whether a call shows, or has changed, all that an earlier read showed."""
-    if made.input.get("path") != before.input.get("path"):
-        return False
-    if made.name in EDITS:
-        return True
-    places = ("first_line", "max_lines")
-    return all(made.input.get(name) == before.input.get(name) for name in places)
 
 
 def _layer(result: CallResult) -> str:

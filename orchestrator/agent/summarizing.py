@@ -187,9 +187,9 @@ class Summarizer:
         pulse: Pulse,
     ) -> Reply | None:
         """Return an answer; None: there is none, and `draft` says why."""
-        if (kept := state.aside) is not None and kept.purpose == "summary":
+        if (kept := state.sight.aside) is not None and kept.purpose == "summary":
             # Paid for by an earlier process, which died before it was of use.
-            state.aside = None
+            state.sight.aside = None
             usage = Usage.stored(kept.usage)
             draft.add(usage, kept.usd)
             return usable(

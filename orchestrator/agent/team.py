@@ -24,6 +24,43 @@ class Late:
     delivers: tuple[str, ...]
 
 
+class Standing(Protocol):
+    """What is on record of the subagents of one agent."""
+
+    def table(self) -> str:
+        """Return a line for each, or "" if there is none."""
+        ...
+
+    def facts(self) -> Sequence[str]:
+        """Return what those handed in that were delivered, a line each."""
+        ...
+
+    def running(self) -> Sequence[str]:
+        """Return who is at work, in words."""
+        ...
+
+    def opened(self, agent: str) -> str:
+        """Return all that one delivered, as it was delivered, or ""."""
+        ...
+
+
+class _NoStanding:
+    """Of nobody."""
+
+    def table(self) -> str:
+        return ""
+
+    def facts(self) -> Sequence[str]:
+        return ()
+
+    def running(self) -> Sequence[str]:
+        return ()
+
+    def opened(self, agent: str) -> str:
+        del agent
+        return ""
+
+
 class Team(Protocol):
     """The subagents of one agent: who is out, and what has come in."""
 
@@ -61,25 +98,16 @@ class Team(Protocol):
         """
         ...
 
-    def table(self) -> str:
-        """Return where each subagent stands, a line each, or "" if there is none."""
-        ...
-
-    def facts(self) -> Sequence[str]:
-        """Return what those handed in that were delivered, a line each."""
-        ...
-
-    def running(self) -> Sequence[str]:
-        """Return who is at work, in words."""
-        ...
-
-    def opened(self, agent: str) -> str:
-        """Return all that a subagent delivered, as it was, or ""."""
+    @property
+    def standing(self) -> Standing:
+        """Return where they stand and what they brought."""
         ...
 
 
 class _Nobody:
     """The team of an agent that sends nobody."""
+
+    standing: Standing = _NoStanding()
 
     def expects(self, calls: Sequence[Block]) -> int:
         del calls
@@ -96,19 +124,6 @@ class _Nobody:
 
     async def late(self) -> Late | None:
         return None
-
-    def table(self) -> str:
-        return ""
-
-    def facts(self) -> Sequence[str]:
-        return ()
-
-    def running(self) -> Sequence[str]:
-        return ()
-
-    def opened(self, agent: str) -> str:
-        del agent
-        return ""
 
 
 NO_TEAM: Team = _Nobody()

@@ -6,7 +6,28 @@ from dataclasses import dataclass
 
 from orchestrator.events.of_agent import Label
 
-__all__ = ["Item", "Label", "Layout"]
+__all__ = ["Item", "Label", "Layout", "ShownResult"]
+
+
+@dataclass(slots=True)
+class ShownResult:
+    """A result that is sent whole.
+
+    Attributes:
+        call: id of what it answers.
+        name: of the tool.
+        step: in which the call was made, from 1.
+        tokens: estimated.
+        label: as its tool says: `critical`, `reference` or `transient`.
+        is_superseded: a later read or edit of the same file is shown.
+    """
+
+    call: str
+    name: str
+    step: int
+    tokens: int
+    label: Label = "reference"
+    is_superseded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

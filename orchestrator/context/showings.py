@@ -53,6 +53,11 @@ class Showings:
             self._by_call.pop(call, None)
             self._by_call[call] = pages
 
+    @property
+    def calls(self) -> set[str]:
+        """Return the ids of the calls whose results show something."""
+        return set(self._by_call)
+
     def find(self, path: str, sha256: str, first: int, last: int) -> str:
         """Return the newest result that shows all these lines, or "".
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from orchestrator.context.layout import Label
+from orchestrator.context.layout import ShownResult
 from orchestrator.context.marks import End
 from orchestrator.events.edits import (
     with_stubs,
@@ -19,7 +19,7 @@ from orchestrator.events.edits import (
 )
 from orchestrator.messages import Block, Message, encode, without_thinking
 
-__all__ = ["Shown", "ShownResult"]
+__all__ = ["Shown"]
 
 MEASURED_FROM_TOKENS = 500
 """What the service adds for itself outweighs the text of smaller messages."""
@@ -27,27 +27,6 @@ MAX_DEARNESS = 4.0
 """No text costs more: a token is a byte at least, an estimate at most four."""
 SLACK = 0.2
 """Of what an edit takes away: so much may have been less than estimated."""
-
-
-@dataclass(slots=True)
-class ShownResult:
-    """A result that is sent whole.
-
-    Attributes:
-        call: id of what it answers.
-        name: of the tool.
-        step: in which the call was made, from 1.
-        tokens: estimated.
-        label: as its tool says: `critical`, `reference` or `transient`.
-        is_superseded: a later read or edit of the same file is shown.
-    """
-
-    call: str
-    name: str
-    step: int
-    tokens: int
-    label: Label = "reference"
-    is_superseded: bool = False
 
 
 @dataclass(slots=True)

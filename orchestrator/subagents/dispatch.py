@@ -32,7 +32,7 @@ from orchestrator.subagents.place import Place
 from orchestrator.subagents.reserve import Reserve
 from orchestrator.subagents.roster import Roster
 from orchestrator.subagents.shortfall import missing
-from orchestrator.subagents.standing import facts_of, opened, running, table_of
+from orchestrator.subagents.standing import Standing
 from orchestrator.subagents.working import Worker
 from orchestrator.tools.base import Tool, ToolOutput
 from orchestrator.tools.delegate import Delegate
@@ -50,6 +50,7 @@ class Dispatcher:
 
     Attributes:
         roster: who was sent in the whole run, and what became of it.
+        standing: what is on record of those of this agent.
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class Dispatcher:
         self._nursery = Nursery(reserve.kept_during(self._worker.work))
         self._following = Following(crew, self.roster, self._acceptance)
         rested = crew.services.budget.tell
+        self.standing = Standing(parent, self.roster, self._mail)
         self._join = Joins(parent, self._mail, self._nursery, crew.room, rested).join
 
     @property
@@ -327,22 +329,6 @@ class Dispatcher:
         text = self._crew.services.words("late_findings", findings=found.text)
         return Late(text, tuple(each.id for each in dues))
 
-    def table(self) -> str:
-        """Return where each subagent stands, a line each, or "" if there is none."""
-        return table_of(self._mine, self._mail)
-
-    def facts(self) -> list[str]:
-        """Return what those handed in that were delivered, a line each."""
-        return list(facts_of(self._mine, self._mail))
-
-    def running(self) -> list[str]:
-        """Return who is at work, in words."""
-        return running(self._mine)
-
-    def opened(self, agent: str) -> str:
-        """Return all that a subagent delivered, as it was, or ""."""
-        return opened(self._mine, self._mail, agent)
-
     def unfinished(self) -> Mapping[str, str]:
         """Return id → state, in words, of those whose findings are not read yet."""
         out = {place.id: _named(place, place.state) for place in self._at_work}
@@ -378,15 +364,14 @@ class Dispatcher:
         mine = self.roster.of_call(self._parent, call)
         if not mine or any(place.ended is None for place in mine):
             return Remade()
-        dues = [Due(place, 0) for place in mine]
-        dues = [each for each in dues if each.id not in delivered]
-        text = self._mail.render(
+        dues = [due for place in mine if (due := Due(place, 0)).id not in delivered]
+        told = self._mail.render(
             dues,
             refused=self.roster.refused_of_call(self._parent, call),
             reused=self.roster.reused_of_call(self._parent, call),
             rows=[self._mail.row(place) for place in _others(mine, dues)],
-        ).text
-        return Remade(text, tuple(each.id for each in dues))
+        )
+        return Remade(told.text, tuple(each.id for each in dues))
 
     def _room(self) -> Amount:
         """Return what more subagents may use, all reserves taken off.

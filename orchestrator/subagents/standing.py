@@ -3,80 +3,87 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from orchestrator.subagents.mail import Mail
 from orchestrator.subagents.place import Place, as_delivered, delivery_id
 from orchestrator.subagents.render import MAX_TITLE_CHARS, defused, for_parent
+from orchestrator.subagents.roster import Roster
 
-__all__ = ["facts_of", "opened", "running", "table_of"]
+__all__ = ["Standing"]
 
 MAX_CLAIM_CHARS = 400
 MAX_SUMMARY_CHARS = 300
+MAX_WHY_CHARS = 200
 MAX_RUNNING = 8
 
 
-def table_of(places: Sequence[Place], mail: Mail) -> str:
-    """Return a line for each subagent, in order of acceptance, or "".
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The subagents of one agent, as their records have them.
 
-    Args:
-        places: of one agent.
-        mail: of the same.
+    Attributes:
+        parent: the agent.
+        roster: of the whole run.
+        mail: what is delivered of what they brought.
     """
-    if not places:
-        return ""
-    unseen = {due.place.id for due in mail.unseen()}
-    rows = [f"{each.id} | {_title(each)} | {_state(each, unseen)}" for each in places]
-    return "\n".join(["id | title | state", *rows])
 
+    parent: str
+    roster: Roster
+    mail: Mail
 
-def facts_of(places: Sequence[Place], mail: Mail) -> Iterator[str]:
-    """Yield what was delivered, a line each: summaries, then items by their numbers.
+    @property
+    def places(self) -> Sequence[Place]:
+        """Return them, in order of acceptance."""
+        return self.roster.sent_by(self.parent)
 
-    Args:
-        places: of one agent.
-        mail: of the same.
-    """
-    unseen = {due.id for due in mail.unseen()}
-    for place in places:
-        for number in range(len(place.answers)):
+    def table(self) -> str:
+        """Return a line for each, or "" if there is none."""
+        if not self.places:
+            return ""
+        unseen = {due.place.id for due in self.mail.unseen()}
+        rows = [
+            f"{each.id} | {_title(each)} | {_state(each, unseen)}"
+            for each in self.places
+        ]
+        return "\n".join(["id | title | state", *rows])
+
+    def facts(self) -> list[str]:
+        """Return what was delivered, a line each: summaries, then items by number."""
+        lines: list[str] = []
+        for place, number in self._delivered():
             found = as_delivered(place, number)
-            if delivery_id(place.id, number) in unseen:
-                continue
             summary = _flat(found.findings.summary, MAX_SUMMARY_CHARS)
-            yield f"{place.id} ({_title(place)}), {found.findings.status}: {summary}"
+            status = found.findings.status
+            lines.append(f"{place.id} ({_title(place)}), {status}: {summary}")
             for n, item in enumerate(found.findings.items, found.first_item):
                 mark = " (unsupported)" if n in found.unsupported else ""
                 claim = _flat(item.claim, MAX_CLAIM_CHARS)
-                yield f"[{place.id}#{n}] {claim}{mark}"
+                lines.append(f"[{place.id}#{n}] {claim}{mark}")
+        return lines
 
+    def running(self) -> list[str]:
+        """Return who is at work or waits for a place, in words."""
+        out = [place for place in self.places if place.ended is None]
+        named = [f"{place.id} ({_title(place)})" for place in out[:MAX_RUNNING]]
+        more = len(out) - MAX_RUNNING
+        return [*named, f"{more} more"] if more > 0 else named
 
-def running(places: Sequence[Place]) -> list[str]:
-    """Return who is at work or waits for a place, in words."""
-    out = [place for place in places if place.ended is None]
-    named = [f"{place.id} ({_title(place)})" for place in out[:MAX_RUNNING]]
-    more = len(out) - MAX_RUNNING
-    return [*named, f"{more} more"] if more > 0 else named
-
-
-def opened(places: Sequence[Place], mail: Mail, agent: str) -> str:
-    """Return all that a subagent delivered, as it was delivered, or "".
-
-    Args:
-        places: of one agent.
-        mail: of the same.
-        agent: id of a subagent.
-    """
-    unseen = {due.id for due in mail.unseen()}
-    texts = []
-    for place in places:
-        if place.id != agent:
-            continue
-        texts += [
+    def opened(self, agent: str) -> str:
+        """Return all that a subagent delivered, as it was delivered, or ""."""
+        return "\n\n".join(
             for_parent(as_delivered(place, number))
-            for number in range(len(place.answers))
-            if delivery_id(place.id, number) not in unseen
-        ]
-    return "\n\n".join(texts)
+            for place, number in self._delivered()
+            if place.id == agent
+        )
+
+    def _delivered(self) -> Iterator[tuple[Place, int]]:
+        """Yield each delivery that is in the conversation, or was."""
+        unseen = {due.id for due in self.mail.unseen()}
+        for place in self.places:
+            for number in range(len(place.answers)):
+                if delivery_id(place.id, number) not in unseen:
+                    yield place, number
 
 
 def _state(place: Place, unseen: set[str]) -> str:
@@ -87,7 +94,7 @@ def _state(place: Place, unseen: set[str]) -> str:
     findings = place.findings
     items = len(findings.items) if findings else 0
     status = findings.status if findings else place.ended.outcome
-    why = f" ({_flat(place.problem, 200)})" if place.problem else ""
+    why = f" ({_flat(place.problem, MAX_WHY_CHARS)})" if place.problem else ""
     return f'{status}{why}, {items} items, delivered: `read_ref` opens "{place.id}"'
 
 

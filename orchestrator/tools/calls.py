@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.events.of_agent import Label
+from orchestrator.events.of_agent import FileSeen, Label
 from orchestrator.messages import Block
 
 __all__ = [
@@ -33,6 +33,7 @@ class CallResult:
         tokens: estimated tokens of `content`.
         delivers: deliveries of subagents in it.
         label: how long it should stay in sight.
+        files: whose text is shown in it.
     """
 
     call: str
@@ -44,6 +45,7 @@ class CallResult:
     tokens: int = 0
     delivers: tuple[str, ...] = ()
     label: Label = "reference"
+    files: tuple[FileSeen, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

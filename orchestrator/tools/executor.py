@@ -357,6 +357,7 @@ class Executor:
             tokens=outcome.tokens,
             delivers=outcome.delivers,
             label=label,
+            files=outcome.files,
         )
 
 
