@@ -41,15 +41,13 @@ _DENIAL: Final = any_of(
     r"""
     \bnot\b(?! only| even)|\bno\b(?! doubt| (?:more|less|fewer|later|earlier) than)|
     \b(?:never|none|neither|nor|cannot|nobody|nothing|nowhere)\b|n['’]t\b|
-    (?<!而)不(?![同过仅但断久少错论管止如妨料禁])|没(?!收)|未(?!来)|无(?![线论状服人限])|
+    (?<!而)不(?![同过仅但断久少错论管止如妨料禁])|没(?!收)|未(?!来)|无(?![线论状服限]|人机)|
     勿|别(?=[动改再用在把删去])|禁止|严禁
     """,
     before="",
     after="",
 )
-_NAYSAY: Final = any_of(
-    "rejects|refuses|lacks|forbids|prohibits|prevents|excludes|disallows"
-)
+_NAYSAY: Final = any_of("rejects|refuses|forbids|prohibits|disallows")
 _SAYS_NO: Final = any_of(
     "reject|refus|lack|forbid|prohibit|prevent|exclu|disallow", after=""
 )
@@ -61,6 +59,7 @@ _SHADE: Final = any_of(
     stop|block|off-limits|untouched|only|out of|free of|hardly|rarely|little|few|zero|
     empty|ban|leave|left|keep|kept|stay|remain|impossible|invalid|hands off|abandon|
     bypass|dead\b|lost\b|ruled? out|against|withdr|broke|cancel|veto|nil|
+    off the table|short\b|shortage|
     incompatible|inactive|illegal|unclear|unknown|un[a-z]+(?:ed|able)\b|unsafe|
     dis[a-z]{5,}|non-?[a-z]|pending|open\b|yet\b|still\b)|
     拒|失败|缺|避免|停|禁|除|仅|只|否|难|错|跳过|忽略|保持|仍|维持|原样|取消|放弃|

@@ -18,7 +18,8 @@ from orchestrator.context.flips import (
     flipped,
     made_up,
 )
-from orchestrator.context.old_text import Claim, Near, Statements
+from orchestrator.context.old_text import Claim, Near, Statements, is_han
+from orchestrator.context.statements import clause_at
 
 __all__ = ["UNCONFIRMED", "doubts"]
 
@@ -35,8 +36,6 @@ _ROUNDED: Final = re.compile(
     re.IGNORECASE,
 )
 _CHECKABLE: Final = re.compile(r"[\d_/@]|\.[A-Za-z]")
-_HAN: Final = re.compile(r"[\u3400-\u9fff]")
-_LETTER: Final = re.compile(r"[A-Za-z]")
 
 
 def doubts(
@@ -64,34 +63,57 @@ def doubts(
 
 def _is_comparable(text: str, old: Statements) -> bool:
     """Return whether the old text has enough in the script of this statement."""
-    is_han = 2 * len(_HAN.findall(text)) > len(_LETTER.findall(text))
-    return old.han_share > 0.05 if is_han else old.han_share < 0.95
+    return old.han_share > 0.05 if is_han(text) else old.han_share < 0.95
 
 
 def _figures(
     claim: Claim, near: Sequence[Near], old: Statements, section: str
 ) -> Iterator[Doubt]:
-    unmatched = [n for n in claim.numbers if not _is_held(n, claim, near, old)]
+    around = {n: _around(claim, n.start, near, old) for n in claim.numbers}
+    unmatched = [
+        number
+        for number in claim.numbers
+        if not any(
+            _is_held(number, claim, each, old) for each in (near, around[number])
+        )
+    ]
     for number in unmatched:
-        source = _changed_from(number, claim, near, is_sole=len(unmatched) == 1)
-        if source:
+        is_sole = len(unmatched) == 1
+        found = (
+            _changed_from(number, claim, each, is_sole=is_sole)
+            for each in (near, around[number])
+        )
+        if source := next(filter(None, found), None):
             was, place = source
             yield doubt("numbers", claim, place, number.start, number.end, was.text)
         elif not _is_known(number, claim, old, section):
             instead = f"{number.text} {UNCONFIRMED}"
             yield doubt("numbers", claim, None, number.start, number.end, instead)
     for year, month, day, start, end in dates(claim.text):
-        same = [d for d in old.dates if d[1:] == (month, day)]
-        if any(not year or not d[0] or d[0] == year for d in same):
-            continue
-        best = near[0] if near and near[0].share >= RELATED else None
+        close = [*near[:1], *_around(claim, start, near, old)[:1]]
+        best = next((each for each in close if each.share >= RELATED), None)
         others = dates(best.claim.text) if best else []
+        same = {d[0] for d in old.dates if d[1:] == (month, day)}
+        if year in same or (same and not year) or (0 in same and not others):
+            continue
+        if any(d[1:3] == (month, day) and not d[0] for d in others):
+            continue
         if best and others:
             instead = best.claim.text[others[0][3] : others[0][4]]
             yield doubt("numbers", claim, best, start, end, instead)
         elif section != "open":
             instead = f"{claim.text[start:end]} {UNCONFIRMED}"
             yield doubt("numbers", claim, None, start, end, instead)
+
+
+def _around(
+    claim: Claim, place: int, near: Sequence[Near], old: Statements
+) -> Sequence[Near]:
+    """Return what is nearest to the part with a figure, where it tells enough alone."""
+    part = Claim(clause_at(claim.text, place), "summary")
+    if len(part.terms) < 2 or part.terms == claim.terms:
+        return near
+    return old.near(part.terms)
 
 
 def _is_held(
@@ -199,7 +221,8 @@ def _names(
         rated = [(_likeness(name, other), other, each) for other, each in known]
         best = max(rated, key=lambda each: each[0], default=None)
         if best and best[0] >= _SIMILAR_NAME:
-            yield doubt("names", claim, best[2], start, end, best[1])
+            instead = best[1] if "/" in name else best[1].rsplit("/", 1)[-1]
+            yield doubt("names", claim, best[2], start, end, instead)
         elif section != "open" and not (section == "work" and _PATH.search(name)):
             # A file that was written stands in a call, which is not said.
             instead = f"{name} {UNCONFIRMED}"
@@ -213,5 +236,6 @@ _PATH: Final = re.compile(r"/|\.[A-Za-z]\w{0,5}$")
 def _likeness(name: str, other: str) -> float:
     """Return how alike two names are, 0 to 1; but for the digits: 0.9 at least."""
     ratio = SequenceMatcher(None, name, other).ratio()
-    is_same = _DIGITS.sub("0", name.lower()) == _DIGITS.sub("0", other.lower())
+    shapes = [_DIGITS.sub("0", each.lower()) for each in (name, other)]
+    is_same = shapes[0] == shapes[1] or shapes[1].endswith("/" + shapes[0])
     return max(ratio, 0.9) if is_same and len(name) > 2 else ratio

@@ -56,13 +56,13 @@ SECTIONS: Final[Mapping[Section, re.Pattern[str]]] = {
     "work": any_of(
         r"""
         \b(?:wrote|written|created|edited|updated|added|implemented|fixed|merged)\b|
-        \b(?:refactored|renamed|removed|moved|installed|built|finished|completed)\b|
+        \b(?:refactored|renamed|removed|moved|installed|built|finished|completed?)\b|
         \b(?:done|drafted|extracted|imported|converted|cleaned|patched|deployed)\b|
-        \b(?:migrated|read|copied|mends|fixes|pass(?:es|ed)?|trained|sent)\b|
-        \bwent (?:out|in ?to)\b|\b(?:is|are) (?:ready|out|in place|set up)\b|
-        \bI(?: have|['’]ve)? \w+ed\b|
+        \b(?:migrated|read|copied|mends|fixes|pass(?:es|ed)?|trained|sent|raised)\b|
+        \b(?:lowered|upgraded|translated|went (?:out|in ?to)|gone through)\b|
+        \b(?:is|are) (?:ready|out|in place|set up)\b|
         写好|写完|写了|写入|创建|新建|修改|更新|添加|新增|实现|修复|合并|重构|完成|删除|
-        移动|安装|部署|迁移|整理|导入|导出|读完|读了|标完
+        移动|安装|部署|迁移|整理|导入|导出|读完|读了|标完|筛完|看完|量好|量完
         """,
         before="",
         after="",
@@ -71,7 +71,7 @@ SECTIONS: Final[Mapping[Section, re.Pattern[str]]] = {
         r"""
         \b(?:decid\w+|decision|chose|chosen|choose|opted|settled on|going with)\b|
         \b(?:go with|went with|agreed to|will use|prefer(?:red)?|picked)\b|
-        \b(?:in favou?r of|instead of|rather than)\b|
+        \b(?:in favou?r of|instead of|rather than|off the table|hence)\b|
         决定|选用|选择|采用|改用|敲定|定为|而不是
         """,
         before="",
@@ -82,7 +82,9 @@ SECTIONS: Final[Mapping[Section, re.Pattern[str]]] = {
         \bfail(?:ed|s|ure)?\b|\bd(?:id|oes)(?: not|n['’]t) (?:work|help)\b|dead end|
         \b(?:gave up|crash(?:ed|es)|timed out|unsuccessful|abandon(?:ed)?)\b|
         \b(?:rolled back|to no avail|no luck|broke|ruled out|went nowhere)\b|
-        \b(?:in vain|tried|out of memory|deadlock\w*)\b|
+        \b(?:in vain|tried|attempted|out of memory|deadlock\w*|proved impossible)\b|
+        \b(?:changed|made|brought) (?:nothing|no difference)\b|\b(?:as|than) before\b|
+        \b(?:nonsense|unusable|pointless|no use)\b|
         失败|行不通|不成功|没有?成功|未成功|试过|走不通|报错|放弃|超时|无效|没有用|没用|
         崩溃|回滚
         """,
@@ -91,11 +93,13 @@ SECTIONS: Final[Mapping[Section, re.Pattern[str]]] = {
     ),
     "open": any_of(
         r"""
-        \b(?:next|to-?do|remain\w*|pending|waiting (?:for|on)|awaiting|left to)\b|
-        \bstill (?:to|need\w*|open|miss\w+|ha\w+ to|wait\w*)\b|\bnot (?:yet|done)\b|
-        \bopen (?:question|item|point)s?\b|\b(?:later|unanswered|outstanding)\b|
-        \bto be (?:done|decided)\b|
-        下一步|接下来|待办|还需|尚未|等待|剩下|还没|未完成|待确认|之后|遗留
+        ^(?:the )?next\b(?! one| page| file| part)|\b(?:comes|is|are|that's) next\b|
+        \bnext (?:step|up|I|we)\b|\b(?:to-?do|remains?|remaining|awaiting)\b|
+        \bwaiting (?:for|on)\b|\bstill (?:to|need\w*|open|miss\w+|ha\w+ to|wait\w*)\b|
+        \bnot (?:yet|done)\b|\b(?:yet to|left to do|things? left|missing)\b|
+        \bopen (?:question|item|point)s?\b|\b(?:unanswered|outstanding)\b|
+        \bto be (?:done|decided|written)\b|n['’]t \w+ .{0,40}\byet\b|
+        下一步|接下来|待办|还需|尚未|等待|剩下|还没|未完成|待确认|遗留
         """,
         before="",
         after="",

@@ -164,10 +164,8 @@ def values(text: str) -> set[float]:
     found: set[float] = set()
     for whole, fraction, percent, scale in _NUMBER_PARTS(text):
         found.update(_values(whole, fraction, percent, scale))
-    for match in _WORDED.finditer(text):
-        found.add(
-            _WORDS[match["word"].lower()] if match["word"] else _han(match["han"])
-        )
+    for word, han in _WORDED.findall(text):
+        found.add(float(_WORDS[word.lower()] if word else _han(han)))
     return found
 
 

@@ -187,8 +187,6 @@ def _digits(text: str) -> set[str]:
 def _is_said(claim: Claim, close: Sequence[Near], *, is_denied: bool) -> bool:
     """Return whether an old statement about the same is meant as the claim is."""
     for each in close:
-        if each.share < CLOSE:
-            continue
         parts = [p for p in clauses(each.claim.text) if terms(p) & claim.terms]
         if is_denied and any(map(has_shade, parts)):
             return True

@@ -11,7 +11,7 @@ from orchestrator.context import cues
 from orchestrator.context.bearing import forbids, has_shade, obliges, statuses
 from orchestrator.context.figures import dates, names, numbers
 from orchestrator.context.flips import OWN_NOTE, Check
-from orchestrator.context.old_text import Claim, Statements
+from orchestrator.context.old_text import Claim, Statements, is_han
 from orchestrator.context.statements import clauses, terms
 from orchestrator.context.summary import Section, Summary, parse
 
@@ -26,10 +26,16 @@ _SAME_TOPIC: Final = 0.6
 _MOST_RULES: Final = 40
 _MOST_STATUSES: Final = 12
 _MOST_USED: Final = 20
+_GONE_SHARE: Final = 0.4
+"""A section is missing where so much of what belongs into it is told nowhere."""
 _MOST_EVIDENCE: Final = 40
 _LINES_OF_A_SECTION: Final = 6
 _USED_CHARS: Final = 4_000
 _LINE_CHARS: Final = 400
+
+
+_BOLD: Final = re.compile(r"\*\*[^*]+\*\*")
+"""What a heading inside a section becomes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +141,7 @@ def _rules(old: Statements, shown: Statements) -> Iterator[Loss]:
 
 
 def _is_foreign(claim: Claim, shown: Statements) -> bool:
-    is_han = any("\u3400" <= char <= "\u9fff" for char in claim.text)
-    return shown.han_share < 0.05 if is_han else shown.han_share > 0.8
+    return shown.han_share < 0.05 if is_han(claim.text) else shown.han_share > 0.8
 
 
 def _binds(claim: Claim) -> bool:
@@ -181,7 +186,6 @@ _RANKS: Final[Mapping[Section, int]] = {
     "failed": 3,
     "work": 4,
     "pointers": 4,
-    "notes": 5,
 }
 
 
@@ -189,30 +193,35 @@ def _sections(
     summary: Summary, old: Statements, shown: Statements, references: Collection[str]
 ) -> Iterator[Loss]:
     """Yield lines for each section that is missing though there was something."""
-    earlier = (
-        [parsed for text in old.texts if not (parsed := parse(text)).is_free]
-        if any("#" in text or "**" in text for text in old.texts)
-        else []
-    )
+    earlier = [each for text in old.texts if (each := _sectioned(text))]
     for section, rank in _RANKS.items():
-        if section == "notes" or summary.sections.get(section):
+        if summary.sections.get(section):
             continue
-        lines = [line for each in earlier for line in each.lines(section)]
-        evidence = [Claim(line.strip(), "said") for line in lines]
+        lines = [line.strip() for each in earlier for line in each.lines(section)]
+        evidence = [Claim(line, "said") for line in lines if not _BOLD.fullmatch(line)]
         where = f"earlier summary, {section}" if evidence else "said"
         evidence = evidence or list(_evidence(section, old))
-        evidence = [claim for claim in evidence if claim.terms][-_MOST_EVIDENCE:]
+        told = [_is_told(claim, old, shown) for claim in evidence]
         gone = [
             claim
-            for claim in evidence
-            if not _is_told(claim, old, shown)
+            for claim, is_told in zip(evidence, told, strict=True)
+            if not is_told
             and not _is_told_abroad(claim, shown)
             and not _is_elsewhere(section, claim, references)
         ]
-        if evidence and 2 * len(gone) >= len(evidence):
+        # What another section tells is not missing, and may belong there.
+        if gone and _GONE_SHARE * len(evidence) <= len(gone):
             for claim in gone[-_LINES_OF_A_SECTION:]:
                 line = re.sub(r"^(?:[-*•]|\d+[.)])\s+", "", claim.text)
                 yield Loss("sections", line[:_LINE_CHARS], where, rank)
+
+
+def _sectioned(text: str) -> Summary | None:
+    """Return an earlier summary, or None where a text has no headings."""
+    if "#" not in text and "**" not in text:
+        return None
+    summary = parse(text)
+    return None if summary.is_free else summary
 
 
 def _is_elsewhere(section: Section, claim: Claim, references: Collection[str]) -> bool:
@@ -221,18 +230,26 @@ def _is_elsewhere(section: Section, claim: Claim, references: Collection[str]) -
     return all(name in references for name in claim.names)
 
 
-def _evidence(section: Section, old: Statements) -> Iterator[Claim]:
-    """Yield what was said that belongs into a section."""
-    for claim in old.of("said"):
-        if section == "facts":
-            if any(not number.is_count for number in claim.numbers) or dates(
-                claim.text
-            ):
-                yield claim
-        elif cues.SECTIONS[section].search(claim.text) and (
-            section != "pointers" or claim.names
-        ):
-            yield claim
+def _evidence(section: Section, old: Statements) -> list[Claim]:
+    """Return the newest of what was said that belongs into a section."""
+    found = [claim for claim in old.of("said") if _belongs(section, claim)]
+    return found[-_MOST_EVIDENCE:]
+
+
+def _belongs(section: Section, claim: Claim) -> bool:
+    if section != "facts" and not cues.SECTIONS[section].search(claim.text):
+        return False
+    if len(claim.terms) < 3 and not claim.names:
+        return False
+    match section:
+        case "facts":
+            has_figure = any(n.digits > 1 and not n.is_count for n in claim.numbers)
+            return has_figure or bool(dates(claim.text))
+        case "pointers":
+            return bool(claim.names)
+        case "work":
+            return bool(claim.names or claim.numbers)
+    return True
 
 
 def _used(old: Statements, shown: Statements, wanted: Wanted) -> Iterator[Loss]:

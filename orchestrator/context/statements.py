@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["Statement", "any_of", "clauses", "first_term", "split", "stem", "terms"]
+__all__ = [
+    "Statement",
+    "any_of",
+    "clause_at",
+    "clauses",
+    "first_term",
+    "split",
+    "stem",
+    "terms",
+]
 
 MAX_STATEMENT_CHARS = 600
 """A longer line without a sentence's end is taken in pieces."""
@@ -39,7 +48,7 @@ _HAN_STOP: Final = re.compile(
     "不得|不要|不能|不可|不许|不准|没有|必须|只能|务必|禁止|严禁|一律|切勿|请勿|绝不|"
     "确认|批准|同意|询问|请求|允许|可以|"
     "[的了是在和与及或也都就被把将对从到为以于而且但并其这那之个着过吗呢吧它他她我你们"
-    "不没未无勿待已]"
+    "不没未无勿待已一二三四五六七八九十百千万亿两几]"
 )
 _STOP: Final = frozenset(
     re.findall(
@@ -143,6 +152,16 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[Statement]:
 def clauses(text: str) -> list[str]:
     """Return the parts of a statement between commas, colons and conjunctions."""
     return [part for part in _CLAUSE.split(text) if part and part.strip()]
+
+
+def clause_at(text: str, place: int) -> str:
+    """Return the part of a statement in which a place is."""
+    start = 0
+    for end in _CLAUSE.finditer(text):
+        if end.start() >= place:
+            return text[start : end.start()]
+        start = end.end()
+    return text[start:]
 
 
 def terms(text: str) -> set[str]:

@@ -197,7 +197,9 @@ def _heading(
         rest = bold["rest"].strip()
         has_colon = bool(bold["in"] or bold["out"])
         kind = _kind(bold["name"]) if has_colon or not rest else None
-        return (kind, level, rest) if kind else None
+        # A heading behind a heading is no text of it; such a line stays as it is.
+        is_heading = kind is not None and not _heading(rest, current, level)
+        return (kind, level, rest) if kind and is_heading else None
     plain = _PLAIN.match(bare)
     if plain and not line.startswith((" ", "\t")):
         name = plain["name"].strip()
@@ -213,14 +215,14 @@ def _hashed(
 ) -> tuple[Section, int, str] | None:
     depth = len(hashed[1])
     name = hashed[2].strip("*_ :：")
-    kind = _kind(name)
-    is_below = 0 < level < depth and name.casefold() not in _KNOWN
-    if kind and not is_below:
-        return kind, depth, ""
-    if is_below or (level == 0 and _INTRO.fullmatch(name)):
-        # A heading inside a section, or the title of the whole, is a line of it.
-        return (current, level, f"**{name}**") if is_below else (current, level, "")
-    return "notes", depth if level else 0, f"**{name}**"
+    if kind := _kind(name):
+        return kind, min(level or depth, depth), ""
+    if 0 < level < depth:
+        # A heading inside a section is a line of it.
+        return current, level, f"**{name}**"
+    if level == 0 and _INTRO.fullmatch(name):
+        return current, level, ""
+    return "notes", level, f"**{name}**"
 
 
 _KNOWN: Final = frozenset(

@@ -84,6 +84,12 @@ def test_what_is_taken_word_for_word_is_borne_out() -> None:
         ("Read src/auth/token.py for the check.", "The check is in `token.py`."),
         ("There are three hosts in the pool.", "The pool has 3 hosts."),
         ("一共三个文件需要修改。", "需要修改 3 个文件。"),
+        ("一共二十二个文件需要修改。", "需要修改 22 个文件。"),
+        ("The fair opens on March 4 in hall 3.", "The fair opens on 4 March 2026."),
+        (
+            "The fair opens on March 4 in hall 3.",
+            "The fair in hall 3 opens on 4 March.",
+        ),
         ("About 4,183 users were hit.", "Roughly 4,200 users were hit."),
     ],
 )
@@ -135,6 +141,21 @@ def test_a_figure_from_nowhere_is_marked() -> None:
     assert f"7,777 {UNCONFIRMED} euros" in checked.corrected
 
 
+def test_what_is_still_open_may_name_what_is_not_there_yet() -> None:
+    told = "## Open items\n- write docs/new_9.md with 77 rows by 5 May 2027"
+
+    assert check(told, "We looked at the log.").findings == ()
+
+
+def test_what_is_taken_over_beside_a_flip_is_kept_in_quotes() -> None:
+    said = "The worker does not use the cache."
+    told = "The worker uses the cache (INC-2041)."
+
+    checked = check(f"## Facts\n- {told}", said, "INC-2041 is closed.")
+
+    assert f'{said} (the summary said: "{told}")' in checked.corrected
+
+
 def test_a_figure_of_a_result_bears_the_summary_out() -> None:
     rows = "region\tp95\neu-west\t412\nus-east\t380\n"
     told = "## Facts\n- p95 latency in eu-west is 412 ms, in us-east 380 ms."
@@ -155,6 +176,7 @@ def test_a_figure_of_a_result_bears_the_summary_out() -> None:
             "The file was written by the daemon.",
             "The file was not written by the daemon.",
         ),
+        ("The bottleneck the cache is not.", "The bottleneck is the cache."),
         ("旧网关不支持幂等键。", "旧网关支持幂等键。"),
         ("训练数据没有公开。", "训练数据已公开。"),
         ("Never delete the archive folder.", "Delete the archive folder."),
@@ -214,6 +236,13 @@ def test_a_status_that_has_turned_is_put_right(said: str, told: str) -> None:
     assert said in checked.corrected
 
 
+def test_of_two_contrary_sentences_a_summary_may_tell_either() -> None:
+    old = ("The worker uses the cache.", "The worker does not use the cache.")
+
+    for told in old:
+        assert check(f"## Facts\n- {told}", *old).findings == ()
+
+
 def test_the_newest_status_counts() -> None:
     old = (
         "Asked Finance about the pilot budget.",
@@ -240,10 +269,12 @@ def test_a_made_up_rule_does_not_become_one_by_the_next_summary() -> None:
     rule = "All commits must carry two signatures."
     earlier = check(f"## Facts\n- {rule}", *HISTORY).corrected
 
-    again = check(f"## Facts\n- {rule}", *HISTORY, earlier)
+    forbidden = f"{OWN_NOTE} do not use capital letters in headlines."
+    again = check(f"## Facts\n- {rule}", *HISTORY, earlier, forbidden)
     marked = check(earlier, *HISTORY, earlier)
 
     assert again.own_rules == (rule,)
+    assert forbidden not in again.added
     assert marked.own_rules == ()
     assert marked.corrected.count(OWN_NOTE) == 1
 
@@ -261,10 +292,25 @@ def test_a_made_up_rule_does_not_become_one_by_the_next_summary() -> None:
             "Always use the staging database, never another.",
         ),
         ("只用测试库。", "必须使用测试库，不得使用其他库。"),
+        (
+            "Please sign every commit. Please squash commits before the merge.",
+            "Every commit must be signed, commits must be squashed before the merge.",
+        ),
+        (
+            "You must sign commits. Always name the ticket. Please add two reviewers. "
+            "Never skip the linter.",
+            "Must: sign commits, name the ticket, add two reviewers, run the linter.",
+        ),
     ],
 )
 def test_a_rule_in_other_words_has_its_source(said: str, told: str) -> None:
     assert check(f"## Facts\n- {told}", said).own_rules == ()
+
+
+def test_what_must_still_be_done_is_no_rule() -> None:
+    told = "## Open items\n- The index on orders must be rebuilt."
+
+    assert check(told, "Next the index on orders is rebuilt.").own_rules == ()
 
 
 @pytest.mark.parametrize(
@@ -311,6 +357,19 @@ def test_a_lost_approval_is_put_back() -> None:
     assert checked.findings[0].check == "statuses"
 
 
+def test_what_was_not_settled_need_not_be_told() -> None:
+    said = "The offer was not declined by the second board."
+
+    assert check("## Work done\n- Read 3 offers.", "I read 3 offers.", said).added == ()
+
+
+def test_a_second_status_in_one_sentence_is_no_contradiction() -> None:
+    old = "Finance confirmed the budget of the pilot. The shop is built."
+    told = "The budget of the pilot is confirmed by Finance, the shop is done."
+
+    assert check(f"## Decisions\n- {told}", old).findings == ()
+
+
 def test_a_section_of_the_earlier_summary_does_not_vanish() -> None:
     earlier = (
         "## Work done\n- wrote a.py\n\n## Failed attempts\n- Redis: too big for it\n"
@@ -332,6 +391,9 @@ def test_what_is_used_later_must_be_known() -> None:
         summary, *old, used_later=later, references={"out/report_17.md"}, state=old[1:]
     )
 
+    found = check("## Notes\n- hm hm", "Hm hm.", results=old, used_later=later)
+
+    assert {f.where for f in found.findings} == {"result"}
     assert {f.check for f in lost.findings} >= {"names", "numbers"}
     assert set(old) <= set(lost.added)
     assert old[0] not in known.added
@@ -366,6 +428,7 @@ def test_what_matters_most_is_put_back_first_and_within_bounds() -> None:
         ("[summary]", "placeholder"),
         ("Done.", "placeholder"),
         ("## Work done\nnone\n## Pointers\nnone", "placeholder"),
+        ("## Work done\nDone.\n## Facts\nok", "placeholder"),
         ("<summary></summary>", "placeholder"),
         ("<summary> </summary> ok", "placeholder"),
         ('{"name": "read_file", "input": {"path": "a"}}', "tool call"),
@@ -418,6 +481,28 @@ def test_a_summary_in_another_language_is_not_doubted_for_its_words() -> None:
     found = check(told, *HISTORY)
 
     assert [f for f in found.findings if f.where == "summary"] == []
+    assert not [line for line in found.added if "3,072" in line]
+    assert HISTORY[0].endswith(found.added[0])
+
+
+def test_of_many_rules_a_bounded_number_is_put_back() -> None:
+    rules = [f"Do not touch the {at}th house in lane{at}." for at in range(80)]
+    seals = [f"The mayor{at} approved the plan{at} of house{at}." for at in range(40)]
+
+    checked = check("## Notes\n- hm hm", *rules, *seals, added_tokens=100_000)
+
+    assert len([line for line in checked.added if line in rules]) == 40
+    assert checked.added[0] == rules[-1]
+    assert len([line for line in checked.added if line in seals]) == 12
+
+
+def test_of_a_long_line_the_part_that_is_used_is_put_back() -> None:
+    line = "x " * 290 + "out/report_17.md" + " y" * 2000
+
+    checked = check("## Notes\n- hm hm", line, used_later=["out/report_17.md"])
+
+    assert "out/report_17.md" in checked.added[0]
+    assert len(checked.added[0]) <= 600
 
 
 def test_text_of_a_hundred_thousand_tokens_is_checked_at_once() -> None:

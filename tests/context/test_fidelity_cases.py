@@ -87,9 +87,13 @@ def make_case(scenario: dict[str, Any], rng: random.Random) -> Case:
             text = text.replace("{" + name + "}", value)
         return text
 
+    # Not every conversation has something for every section.
+    absent = rng.choice((None, None, "work", "decisions", "failed", "open", "pointers"))
     said: list[str] = []
     lines: list[tuple[Section, str]] = []
     for item in scenario["items"]:
+        if item["section"] == absent:
+            continue
         chatter = [
             filled(rng.choice(fillers["said"])) for _ in range(rng.randint(1, 4))
         ]
@@ -169,6 +173,8 @@ def lose_not(case: Case, rng: random.Random, at: int) -> Planted | None:
 
 
 STATUSES = [
+    ("has not yet confirmed", "has confirmed"),
+    ("was asked, confirmation pending", "confirmed"),
     ("confirmed", "asked"),
     ("Confirmed", "Asked"),
     ("has not yet approved", "has approved"),
@@ -210,17 +216,12 @@ def invent_rule(case: Case, rng: random.Random, at: int) -> Planted:
 
 
 def is_caught(kind: str, checked: Checked, spoilt: str) -> bool:
-    own = {f.check for f in checked.findings if f.said and spoilt.find(f.said) >= 0}
-    match kind:
-        case "section":
-            return any(f.check == "sections" for f in checked.findings)
-        case "number":
-            return bool(own & {"numbers", "names"})
-        case "negation" | "status":
-            # "Not yet approved" is both.
-            return bool(own & {"negations", "statuses"})
-        case _:
-            return any(rule in spoilt for rule in checked.own_rules)
+    if kind == "section":
+        return any(f.check in ("sections", "statuses") for f in checked.findings)
+    if kind == "rule":
+        return any(rule in spoilt for rule in checked.own_rules)
+    # What is put right is the statement, whichever check saw it.
+    return any(f.said and f.said in spoilt for f in checked.findings)
 
 
 KINDS: dict[str, Callable[[Case, random.Random, int], Planted | None]] = {

@@ -99,5 +99,13 @@ def test_a_call_without_a_result_is_an_open_item() -> None:
     assert "bash `ls`: no result yet (h4)" in text.split("## Open items")[1]
 
 
+def test_an_address_that_was_said_is_a_pointer() -> None:
+    text = "Docs: https://a.example/x . Never open https://b.example/y ."
+    said: list[Message] = [{"role": "user", "content": text}]
+
+    pointers = summary_of(said).split("## Pointers\n\n")[1].split("\n\n")[0]
+    assert pointers == "- https://a.example/x"
+
+
 def test_nothing_gives_an_empty_summary() -> None:
     assert summary_of([]) == ""

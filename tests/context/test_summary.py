@@ -68,9 +68,9 @@ def test_an_unknown_heading_keeps_its_text() -> None:
 
 
 def test_a_heading_inside_a_section_stays_there() -> None:
-    summary = parse("## Work done\n### Files changed\n- a.py\n## Facts\n- 12\n")
+    summary = parse("## Work done\n### Parser\n- a.py\n## Facts\n- 12\n")
 
-    assert summary.lines("work") == ["**Files changed**", "- a.py"]
+    assert summary.lines("work") == ["**Parser**", "- a.py"]
 
 
 @pytest.mark.parametrize(
@@ -100,6 +100,16 @@ def test_a_summary_is_shortened_to_its_limit_by_whole_lines(limit: int) -> None:
             kept = [line for line in shorter.lines(name) if "shortened" not in line]
             assert kept
             assert set(kept) <= set(LONG.lines(name))
+
+
+def test_a_sentence_is_no_heading_though_it_is_marked_as_one() -> None:
+    line = "What we have learned from all the work that was done on the old importer"
+
+    assert parse(f"## {line}\n- 12\n").lines("notes") == [f"**{line}**", "- 12"]
+
+
+def test_nothing_fits_below_zero() -> None:
+    assert fit(LONG, -1, estimate) == Summary()
 
 
 def test_facts_outlast_the_other_sections() -> None:
