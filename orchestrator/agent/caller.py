@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -63,6 +64,7 @@ class Caller:
         caching: follows what they find in the service's cache.
         parking: the gate before each of them.
         sizes: of what calls may bring.
+        room: most that all calls of one step should bring, in tokens.
         outage_s: longest time to go on trying while nobody gets an answer, in seconds.
     """
 
@@ -76,6 +78,7 @@ class Caller:
     log: EventLog
     parking: Parking = field(default_factory=Parking)
     sizes: ResultSizes = field(default_factory=ResultSizes)
+    room: float = math.inf
     outage_s: float = OUTAGE_S
 
     @property
@@ -307,8 +310,11 @@ class Caller:
         parts = [self.sizes.part(each) for each in PARTS]
         sizes = [[part.of(call["name"]) for call in asked] for part in parts]
         fits = await self.reserving.admit(state, self.route, sizes)
-        state.result_sizes = parts[fits.place]
-        state.incoming = sum(sizes[fits.place][: fits.count])
+        place = fits.place
+        while place < len(parts) - 1 and sum(sizes[place][: fits.count]) > self.room:
+            place += 1
+        state.result_sizes = parts[place]
+        state.incoming = sum(sizes[place][: fits.count])
         return [call["id"] for call in asked[fits.count :]]
 
     def payable(self, state: AgentState, most: int) -> int:

@@ -22,6 +22,7 @@ from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
 from orchestrator.agent.summarizing import Draft, Summarizer
 from orchestrator.clock import Clock
+from orchestrator.context.as_text import render
 from orchestrator.context.cuts import safe_cut
 from orchestrator.context.digest import digest
 from orchestrator.context.fidelity import Checked, check_summary
@@ -57,6 +58,8 @@ class _Text:
     own_rules: str = ""
     subagents: str = ""
     files: str = ""
+    newest: str = ""
+    """The newest step, where that does not stand behind it."""
 
 
 @dataclass(slots=True)
@@ -145,21 +148,66 @@ class Compactor:
                 state, dropped, tail, pulse, numbers=numbers, by_model=by_model
             )
         text, reopened = await self._text(state, made, tail, numbers)
-        steps = len(shown.steps)
+        seconds = self.clock.monotonic() - began
+        return self._apply(
+            state, made, text, reopened, why=why, kept=len(tail), seconds=seconds
+        )
+
+    async def flatten(self, state: AgentState, *, numbers: Numbers) -> bool:
+        """Say all steps in one message; return whether that could be done.
+
+        For an endpoint that takes nothing of the conversation back as it was.
+        """
+        began = self.clock.monotonic()
+        steps = state.shown.messages[1:]
+        if not steps:
+            return False
+        cut = safe_cut(state.shown.messages, keep_steps=1)
+        dropped, tail = state.shown.messages[1:cut], state.shown.messages[cut:]
+        made = _Made("mechanical")
+        if dropped:
+            made = await self._made(
+                state, dropped, tail, Pulse(), numbers=numbers, by_model=False
+            )
+        text, reopened = await self._text(state, made, tail, numbers)
+        room = max(numbers.tail_tokens, numbers.read_tokens)
+        first = len(state.transcript.steps)
+        text.newest = render(
+            tail, count=state.count, limit_tokens=room, first_step=first
+        )
+        seconds = self.clock.monotonic() - began
+        return self._apply(
+            state, made, text, reopened, why="thinking", kept=0, seconds=seconds
+        )
+
+    def _apply(
+        self,
+        state: AgentState,
+        made: _Made,
+        text: _Text,
+        reopened: Sequence[Reopened],
+        *,
+        why: str,
+        kept: int,
+        seconds: float,
+    ) -> bool:
+        """Make the edit and write it down, if it makes the conversation shorter."""
+        shown = state.shown
+        tail = shown.messages[len(shown) - kept :]
         kept_steps = sum(message["role"] == "assistant" for message in tail)
         last = len(state.transcript.steps) - kept_steps
         whole = self._filled(text, last=last)
         parts = self._parts(state, text, whole)
         before = shown.tokens
-        after = shown.size_with(parts, kept=len(tail))
-        if after > before * (1 - LEAST_GAIN):
+        after = shown.size_with(parts, kept=kept)
+        if after > before * (1 - LEAST_GAIN) and kept:
             return False
         event = ContextCompacted(
             turn=state.turns + 1,
             why=why,
             how=made.how,
-            kept_messages=len(tail),
-            first_dropped=last - (steps - kept_steps) + 1,
+            kept_messages=kept,
+            first_dropped=last - (len(shown.steps) - kept_steps) + 1,
             last_dropped=last,
             text=whole,
             summary=text.summary,
@@ -171,7 +219,7 @@ class Compactor:
             own_rules=made.own_rules,
             failures=made.draft.failures,
             usd=made.draft.usd,
-            seconds=round(self.clock.monotonic() - began, 3),
+            seconds=round(seconds, 3),
             tokens_in=made.draft.tokens_in,
             tokens_out=made.draft.tokens_out,
             reopened=[each.path for each in reopened],
@@ -266,10 +314,9 @@ class Compactor:
         """Return the parts of what stands in the place of the steps."""
         record = self._record(state, made.added)
         summary = made.summary.render()
-        used = state.count(summary)
-        room = max(numbers.state_tokens - used, numbers.state_tokens // 4)
+        limit = numbers.state_tokens
         text = _Text(
-            state=render_state(record, limit_tokens=room, count=state.count),
+            state=render_state(record, limit_tokens=limit, count=state.count),
             summary=summary,
             own_rules="\n".join(f"- {rule}" for rule in made.own_rules),
             subagents=self.hooks.team.standing.table(),
@@ -298,6 +345,7 @@ class Compactor:
             own_rules=section("own_rules", items=text.own_rules),
             subagents=section("team", table=text.subagents),
             files=section("files", files=text.files),
+            newest=section("newest", text=text.newest),
         )
 
     @staticmethod
@@ -308,6 +356,7 @@ class Compactor:
             "summary": state.count(text.summary + text.own_rules),
             "subagents": state.count(text.subagents),
             "files": state.count(text.files),
+            "results": state.count(text.newest),
         }
         parts["state"] += max(state.count(whole) - sum(parts.values()), 0)
         return {name: tokens for name, tokens in parts.items() if tokens}

@@ -6,6 +6,7 @@ out, each edit as an event.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -28,7 +29,7 @@ from orchestrator.context.layout import Item, Layout
 from orchestrator.context.numbers import Numbers, resolve
 from orchestrator.context.schedule import rates_at, to_free
 from orchestrator.context.stubs import stub
-from orchestrator.errors import LimitReached, SpecError
+from orchestrator.errors import LimitReached, ModelError, SpecError
 from orchestrator.events import ContextCleared
 from orchestrator.messages import Block, text_of
 from orchestrator.models.base import Reply
@@ -43,6 +44,8 @@ STUB_TOKENS: Final = 40
 """Of a stub without its digest, about."""
 MOST_REACTIONS: Final = 3
 """How often one request is made shorter after it was refused as too long."""
+STEP_SHARE: Final = 0.8
+"""Of what is free beside a full state, that the results of one step may take."""
 FREED: Final = 0.8
 """Of the window: so long may a request be that was refused as too long."""
 
@@ -89,7 +92,16 @@ class Keeper:
                 is_full = reached.limit == WINDOW
                 if not is_full or not await self.react(state, pulse, why="too_long"):
                     raise
+            except ModelError as error:
+                # Refused even without its thinking: nothing of it is sent as it was.
+                if error.kind != "thinking_bound" or not await self._flatten(state):
+                    raise
+                state.turns -= 1  # one without an answer is made again
         return await self.caller.ask(state, pulse=pulse)
+
+    async def _flatten(self, state: AgentState) -> bool:
+        """Say the whole conversation in one message; return whether that is new."""
+        return await self.compactor.flatten(state, numbers=self.numbers(state))
 
     async def fit(self, state: AgentState, pulse: Pulse) -> None:
         """Clear or compact what the policy says, before a request."""
@@ -189,6 +201,7 @@ class Keeper:
                     numbers = self._known[1]
             self._known = (window, fixed), numbers
             self.caller.sizes = ResultSizes(numbers.read_tokens, numbers.clip_tokens)
+            self.caller.room = _room_for_results(numbers, fixed)
         return self._known[1]
 
     def _is_break(self, state: AgentState) -> bool:
@@ -252,6 +265,15 @@ class Keeper:
             )
         except Postponed:
             return
+
+
+def _room_for_results(numbers: Numbers, fixed_tokens: int) -> float:
+    """Return what the results of one step may have beside all that must stay."""
+    if numbers.window_tokens is None:
+        return math.inf
+    kept = fixed_tokens + numbers.state_tokens + numbers.summary_tokens
+    room = numbers.window_tokens - numbers.output_tokens - kept
+    return max(room * STEP_SHARE, 0.0)
 
 
 def layout_of(state: AgentState, numbers: Numbers, *, at_break: bool = False) -> Layout:

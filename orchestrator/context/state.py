@@ -1,8 +1,8 @@
 """The state of an agent's work, as the program knows it: written out, not summarised.
 
-Nothing in it comes of a summary. What people said, what is pinned and what the checks
-put back stand in it word for word; the rest is given as far as there is room, the
-newest first, with where the whole of it is.
+Nothing in it comes of a summary. What people said and what the checks put back stand in
+it word for word, and so does what is pinned, as long as it fits; the rest is given as
+far as there is room, the newest first.
 """
 
 from __future__ import annotations
@@ -63,12 +63,16 @@ def render_state(record: StateRecord, *, limit_tokens: int, count: Count) -> str
 
     Args:
         record: what is known.
-        limit_tokens: most that it should have; what must stay word for word is given
-            in any case.
+        limit_tokens: most that it should have; what people said and what was put back
+            is given in any case.
         count: estimated tokens of a text.
     """
     parts = list(_whole(record))
     left = limit_tokens - count("\n\n".join(parts))
+    for text, instead in _pinned(record):
+        chosen = text if count(text) <= max(left, 0) else instead
+        parts.append(chosen)
+        left -= count(chosen)
     for title, lines in _bounded(record):
         if left < _LEAST_TOKENS:
             break
@@ -83,7 +87,7 @@ def render_state(record: StateRecord, *, limit_tokens: int, count: Count) -> str
 
 def state_lines(record: StateRecord) -> list[str]:
     """Return all lines of the state, however many."""
-    texts = [*_whole(record)]
+    texts = [*_whole(record), *(text for text, _ in _pinned(record))]
     texts += [line for _, lines in _bounded(record) for line in lines]
     return [line for text in texts for line in text.split("\n") if line.strip()]
 
@@ -126,14 +130,22 @@ def _whole(record: StateRecord) -> Iterator[str]:
     if record.words:
         said = "\n\n".join(_quoted(text) for text in record.words)
         yield f"### What people said, and still holds\n\n{said}"
-    for ref, text in record.pinned.items():
-        yield f"### Kept word for word, from `{ref}`\n\n{text}"
-    for name, text in record.notes.items():
-        if name in record.pinned_notes and text.strip():
-            yield f"### {name} (your notes, pinned)\n\n{text.strip()}"
     if record.put_back:
         lines = "\n".join(f"- {line}" for line in record.put_back)
         yield f"### Also to keep in mind, word for word from before\n\n{lines}"
+
+
+def _pinned(record: StateRecord) -> Iterator[tuple[str, str]]:
+    """Yield what stays word for word as long as it fits, and what is said instead."""
+    for name, text in record.notes.items():
+        if name in record.pinned_notes and text.strip():
+            title = f"### {name} (your notes, pinned)"
+            told = "Too long to stand here: `recall` finds it where you noted it down."
+            yield f"{title}\n\n{text.strip()}", f"{title}\n\n{told}"
+    for ref, text in reversed(list(record.pinned.items())):
+        title = f"### Kept word for word, from `{ref}`"
+        told = f'Too long to stand here: `read_ref` opens "{ref}".'
+        yield f"{title}\n\n{text}", f"{title}\n\n{told}"
 
 
 def _bounded(record: StateRecord) -> Iterator[tuple[str, list[str]]]:

@@ -50,7 +50,8 @@ class ContextCompacted(Payload):
     turn: int
     """Of the request that follows."""
     why: str
-    """`hard`, `break`, `every_turns`, `too_long`, `exceeded`, `window` or `budget`."""
+    """`hard`, `break`, `every_turns`, `too_long`, `exceeded`, `window` or `budget`;
+    `thinking`: the endpoint takes nothing back as it was, and all is said in one."""
     how: str
     """`model`, `mechanical`, or `none` (policies `window` and `budget`)."""
     kept_messages: int

@@ -24,6 +24,7 @@ _WHYS = {
     "soft": "the soft mark is reached",
     "band": "a larger request has a higher price",
     "too_long": "the request was too long",
+    "thinking": "the endpoint took nothing of it back as it was",
     "last_call": "room for the last call",
     "superseded": "newer ones are there",
     "hard": "the hard mark is reached",

@@ -78,6 +78,7 @@ def _built(session: Session, dispatcher: Dispatcher, past: AgentPast) -> Agent:
         lambda: notes.pinned,
         session.prepared.task.constraints,
         lambda: session.progress.effects,
+        lambda: session.progress.notes_are_behind,
     )
     hooks = Hooks(on_last_call=finisher.take_as_is, team=dispatcher, records=records)
     if "delegate" in spec.allowed:

@@ -28,6 +28,7 @@ from orchestrator.events import (
     SubagentEnded,
     ToolStarted,
 )
+from orchestrator.events.arrivals import arrivals
 from orchestrator.ids import LEAD
 from orchestrator.runtime.history import History
 from orchestrator.runtime.members import Members
@@ -81,6 +82,7 @@ class Progress:
         self._limits: dict[str, Any] = {}
         self._questions: list[str] = []
         self._spent = Spent()
+        self._noted = self._arrived = 0
 
     @property
     def seconds(self) -> float:
@@ -101,6 +103,11 @@ class Progress:
         """Return what was changed outside the run folder, a line each."""
         return list(self._effects)
 
+    @property
+    def notes_are_behind(self) -> bool:
+        """Return whether the lead has had findings since it last noted anything."""
+        return self._noted < self._arrived
+
     def notes_of(self, agent: str) -> Notes:
         """Return the notes of `agent`; the lead's are the run's."""
         return self._notes.setdefault(agent, Notes(free=agent != LEAD))
@@ -111,6 +118,8 @@ class Progress:
         self._spent.apply(event)
         self._members.apply(event)
         data = event.data
+        if event.agent == LEAD and arrivals(event).ids:
+            self._arrived = event.seq
         match event.kind:
             case RunStarted.KIND:
                 self._started, self._limits = event, data["limits"]
@@ -126,6 +135,8 @@ class Progress:
                 self.totals = self.totals.plus(data)
             case NotesUpdated.KIND:
                 self._note(event)
+                if event.agent == LEAD:
+                    self._noted = event.seq
             case ToolStarted.KIND if data["effects"] == "effects":
                 what = orjson.dumps(data["input"]).decode()[:MAX_EFFECT_CHARS]
                 self._effects.append(f"{event.agent}: {data['name']} {what}")

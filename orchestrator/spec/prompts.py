@@ -45,7 +45,7 @@ PROMPTS: dict[str, frozenset[str]] = {
         "summarize": "tokens",
         "summarize_again": "reason tokens",
         "summarize_text": "record tokens",
-        "compacted": "first last state summary own_rules subagents files",
+        "compacted": "first last state summary own_rules subagents files newest",
         "judge": "record summary",
         "reminder": "items",
         "sections/constraints": "items",
@@ -65,6 +65,7 @@ PROMPTS: dict[str, frozenset[str]] = {
         "sections/own_rules": "items",
         "sections/team": "table",
         "sections/files": "files",
+        "sections/newest": "text",
         "sections/brief_deliverable": "form max_tokens",
     }.items()
 }

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from orchestrator.events import (
+    ContextCompacted,
     Event,
     FileSeen,
     SubagentAccepted,
@@ -56,6 +57,8 @@ class Sightings:
             self._close(event.data["id"])
         elif event.kind == ToolEnded.KIND:
             self._see(event)
+        elif event.kind == ContextCompacted.KIND:
+            self._see_files(event)
 
     def _close(self, agent: str) -> None:
         for path, lines in self.lines(agent).items():
@@ -79,11 +82,16 @@ class Sightings:
         for event in events:
             if event.kind == ToolEnded.KIND:
                 self._see(event)
+            elif event.kind == ContextCompacted.KIND:
+                self._see_files(event)
 
     def _see(self, event: Event) -> None:
         if event.data["name"] not in EXPLORE_NOTHING:
             before = self.explored.get(event.agent, 0)
             self.explored[event.agent] = before + event.data["full_tokens"]
+        self._see_files(event)
+
+    def _see_files(self, event: Event) -> None:
         for entry in event.data.get("files") or ():
             seen = entry if isinstance(entry, FileSeen) else FileSeen.stored(entry)
             self._add(event.agent, seen)
