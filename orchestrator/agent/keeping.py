@@ -101,6 +101,8 @@ class Keeper:
 
     async def _flatten(self, state: AgentState) -> bool:
         """Say the whole conversation in one message; return whether that is new."""
+        if not state.sight.is_bound:  # there is nothing in it that could be bound
+            return False
         return await self.compactor.flatten(state, numbers=self.numbers(state))
 
     async def fit(self, state: AgentState, pulse: Pulse) -> None:

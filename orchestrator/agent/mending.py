@@ -157,8 +157,8 @@ class Mender:
 
     def _drop_thinking(self, state: AgentState, why: str) -> int:
         blocks = state.shown.drop_thinking()
-        state.sight.is_bound = True
         if blocks:
+            state.sight.is_bound = True
             self.log.append(ThinkingDropped(why, blocks), agent=self.agent)
         return blocks
 

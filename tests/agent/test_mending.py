@@ -10,7 +10,7 @@ import orjson
 import pytest
 from agent_bench import DONE, AgentBench, Echo, use
 
-from orchestrator.messages import text_block
+from orchestrator.messages import text_block, text_of
 from orchestrator.models.base import ModelRequest
 from orchestrator.models.features import Lacks
 from orchestrator.testing import ScriptedModel, Step, fail, think
@@ -183,13 +183,35 @@ class TestThinkingThatIsBound:
         assert dropped.data["blocks"] == 1
         assert "bound to another" in dropped.data["why"]
 
-    async def test_a_second_refusal_is_the_end(self, tmp_path: Path) -> None:
+    async def test_refused_without_it_too_all_is_said_in_one_message(
+        self, tmp_path: Path
+    ) -> None:
+        bench = make(tmp_path)
+        bound = fail("thinking_bound", BOUND)
+        script: list[Step] = [
+            [think("one"), use("t1", text="what was heard")], bound, bound, DONE,
+        ]  # fmt: skip
+
+        outcome = await bench.run(script)
+
+        assert outcome.kind == "submitted"
+        [message] = bench.requests[-1].messages
+        assert message["role"] == "user"
+        assert message["content"][0] == bench.requests[0].messages[0]["content"][0]
+        assert "what was heard" in text_of(message["content"])
+        [compacted] = bench.events("context.compacted")
+        assert (compacted.data["why"], compacted.data["kept_messages"]) == (
+            "thinking",
+            0,
+        )
+
+    async def test_a_third_refusal_is_the_end(self, tmp_path: Path) -> None:
         bench = make(tmp_path)
         bound = fail("thinking_bound", BOUND)
 
-        outcome = await bench.run([[think("one"), use("t1")], bound, bound])
+        outcome = await bench.run([[think("one"), use("t1")], *[bound] * 3])
 
-        assert (outcome.kind, len(bench.requests)) == ("failed", 3)
+        assert (outcome.kind, len(bench.requests)) == ("failed", 4)
         assert outcome.reason.startswith("thinking_bound: ")
 
     async def test_without_any_nothing_is_sent_again(self, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_a_clear_that_comes_later_than_the_next_turn_is_not_predicted() -> None:
 def test_a_clear_that_only_saves_money_spares_three_that_fit_the_tail() -> None:
     one = numbers_of(keep_results=1, tail_tokens=7000)
     at_mark = numbers_of(keep_results=1, tail_tokens=7000, soft_tokens=9000)
-    layout = layout_of(*[2000] * 6)
+    layout = layout_of(*[2000] * 6, total_tokens=20_000)
 
     paid = decided(layout, one, rent_usd=1.0)
     large = decided(layout_of(*[3000] * 6), one, rent_usd=1.0)
@@ -75,6 +75,14 @@ def test_a_clear_that_only_saves_money_spares_three_that_fit_the_tail() -> None:
     assert paid.calls == ("c1", "c2", "c3")
     assert large.calls == ("c1", "c2", "c3", "c4")
     assert marked.calls == ("c1", "c2", "c3", "c4", "c5")
+
+
+def test_a_small_request_is_left_alone_however_long_it_is_carried() -> None:
+    small = layout_of(*[2000] * 6, total_tokens=16_000)
+    narrow = numbers_of(soft_tokens=60_000)
+
+    assert isinstance(decided(small, rent_usd=1.0), Nothing)
+    assert isinstance(decided(small, narrow, rent_usd=1.0), Clear)
 
 
 def test_a_prediction_comes_true_whatever_the_next_result_is() -> None:
