@@ -35,6 +35,8 @@ _ROUNDED: Final = re.compile(
     r"more than|less than|at least|up to|ca)\b|[~≈<>≥≤]|约|大概|左右|近|超过|不到|多",
     re.IGNORECASE,
 )
+_STEP: Final = re.compile(r"h\d{1,5}(?:\.\d{1,3})?")
+"""A reference of the program's to a step: it stands beside the text, not in it."""
 _CHECKABLE: Final = re.compile(r"[\d_/@]|\.[A-Za-z]")
 
 
@@ -50,7 +52,7 @@ def doubts(
         references: further names that are known.
     """
     claim = Claim(text, "summary")
-    near = old.near(claim.terms) if claim.terms else []
+    near = old.near(claim.terms, figures=claim.figures) if claim.terms else []
     found = list(_figures(claim, near, old, section))
     found += _names(claim, near, old, section, references)
     if _is_comparable(text, old):
@@ -113,7 +115,7 @@ def _around(
     part = Claim(clause_at(claim.text, place), "summary")
     if len(part.terms) < 2 or part.terms == claim.terms:
         return near
-    return old.near(part.terms)
+    return old.near(part.terms, figures=part.figures)
 
 
 def _is_held(
@@ -130,7 +132,11 @@ def _is_held(
     # A row of a table shares few words with the sentence that tells it.
     top = near[0].claim.terms
     return any(
-        (other.terms & claim.terms) - top and _has(other, number, claim)
+        _has(other, number, claim)
+        and (
+            (other.terms & claim.terms) - top
+            or old.share(claim.terms, other.terms) >= least
+        )
         for other in old.with_number(number.text, most=_MOST_WITH_NUMBER)
     )
 
@@ -215,7 +221,9 @@ def _names(
     references: Collection[str],
 ) -> Iterator[Doubt]:
     for name, start, end in names(claim.text):
-        if not _CHECKABLE.search(name) or old.has_name(name) or name in references:
+        if not _CHECKABLE.search(name) or _STEP.fullmatch(name):
+            continue
+        if old.has_name(name) or name in references:
             continue
         known = [(n, each) for each in near[:_NEAREST] for n in each.claim.names]
         rated = [(_likeness(name, other), other, each) for other, each in known]

@@ -118,8 +118,8 @@ def check_summary(  # noqa: PLR0913 - all by name
         open_calls: ids or names of what is still running.
         limit_tokens: most that the summary should have.
         count: tokens of a text.
-        results: raw output of tools in what it covers: a source, but nothing in it
-            must survive.
+        results: output of tools and inputs of calls in what it covers: a source (paths
+            of written files stand only in calls), but nothing in it must survive.
         added_tokens: most that `added` may have; None: a quarter of the limit.
     """
     tokens = count(summary)

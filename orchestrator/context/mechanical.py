@@ -10,8 +10,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
+from orchestrator.context import cues
+from orchestrator.context.bearing import forbids, obliges
+from orchestrator.context.statements import split
 from orchestrator.context.summary import SECTIONS, Section, Summary, fit, parse
 from orchestrator.messages import Block, Message, one_line, text_of
 
@@ -33,7 +36,6 @@ _HEADING_TOKENS: Final = 12
 _LINE_CHARS: Final = 240
 _ARGUMENT_CHARS: Final = 100
 _ERROR_CHARS: Final = 160
-_MAX_SENTENCES: Final = 20_000
 # Newness counts as much as rareness; both are from 0 to 1.
 _NEW: Final = 1.0
 _EARLIER: Final = 0.35
@@ -51,37 +53,10 @@ _MAIN_ARGUMENTS: Final = (
     "title",
     "name",
 )
-_SENTENCE: Final = re.compile(r"\n+|(?<=[.!?])\s+|(?<=[。！？；])")
-_BULLET: Final = re.compile(r"^[\s>*•\-#]*(?:\d{1,2}[.)、]\s+)?")
 _WORD: Final = re.compile(r"[A-Za-z_][\w./-]*\w|\d[\d.,:]*|[\u3400-\u9fff]{2}")
 _POINTER: Final = re.compile(r"\bart_[0-9a-f]{6,64}\b|https?://[^\s<>\"')\]]+")
-_CUES: Final[tuple[tuple[Section, re.Pattern[str]], ...]] = tuple(
-    (cast("Section", section), re.compile(pattern, re.IGNORECASE))
-    for section, pattern in (
-        (
-            "facts",
-            r"\bmust\b|\bnever\b|\b(?:do not|don['’]t)\b|"
-            r"不得|必须|禁止|不要|只能|务必|严禁",
-        ),
-        (
-            "decisions",
-            r"\bdecid|\bchose\b|\bchoose\b|\bwe(?:'ll| will) (?:use|go)\b|"
-            r"\binstead of\b|\bagreed\b|\bconfirmed\b|\bapproved\b|"
-            r"决定|选用|改用|采用|确认|同意|批准",
-        ),
-        (
-            "failed",
-            r"\bfail(?:ed|s|ure)?\b|\bdid(?: not|n['’]t) work\b|\bdead end\b|"
-            r"\bgave up\b|失败|行不通|不成功|走不通|报错",
-        ),
-        (
-            "open",
-            r"\bnext\b|\bstill (?:to|need|open|missing)|\bremain|\bto ?do\b|"
-            r"\bpending\b|\bwaiting for\b|下一步|接下来|待办|还需|尚未|等待|剩下",
-        ),
-        ("facts", r"\d"),
-    )
-)
+_CUED: Final[tuple[Section, ...]] = ("decisions", "failed", "open", "pointers")
+_FIGURE: Final = re.compile(r"\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,20 +167,24 @@ def _answered(
 
 def _said(text: str, age: float) -> Iterator[_Line]:
     """Yield the sentences that tell something, and the first one as a note."""
-    sentences = _SENTENCE.split(text, maxsplit=_MAX_SENTENCES)
-    is_first = True
-    for sentence in sentences:
-        bare = _BULLET.sub("", one_line(sentence))
-        if not bare:
-            continue
+    for place, statement in enumerate(split(text)):
+        bare = statement.text
         line = f"- {bare[:_LINE_CHARS]}" + (" …" if len(bare) > _LINE_CHARS else "")
-        section = next((name for name, cue in _CUES if cue.search(bare)), None)
-        if section or is_first:
+        section = _section_of(bare)
+        if section or place == 0:
             yield _Line(section or "notes", line, age)
-        is_first = False
-        for pointer in dict.fromkeys(_POINTER.findall(bare)):
-            if section != "facts":
-                yield _Line("pointers", f"- {pointer}", age)
+
+
+def _section_of(text: str) -> Section | None:
+    """Return where a sentence belongs: rules and figures are facts."""
+    if forbids(text) or obliges(text):
+        return "facts"
+    if cues.SETTLED.search(text) and not cues.OWN.search(text):
+        return "decisions"
+    for section in _CUED:
+        if cues.SECTIONS[section].search(text):
+            return section
+    return "facts" if _FIGURE.search(text) else None
 
 
 def _unique(lines: Sequence[_Line]) -> list[_Line]:

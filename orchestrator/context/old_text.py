@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal
@@ -21,6 +21,7 @@ MAX_LISTED: Final = 400
 """A term that more statements hold tells little; the rarer ones are looked up."""
 RARE_TERMS: Final = 24
 """Most terms of one statement that are looked up."""
+_TIE_WEIGHT: Final = 0.01
 _SAMPLE: Final = 400
 _HAN: Final = re.compile(r"[\u3400-\u9fff]")
 _LETTER: Final = re.compile(r"[A-Za-z]")
@@ -56,6 +57,11 @@ class Claim:
     def names(self) -> list[str]:
         """Return its ids, paths and identifiers, in order."""
         return [name for name, _, _ in figures.names(self.text)]
+
+    @cached_property
+    def figures(self) -> frozenset[str]:
+        """Return its terms that are digits."""
+        return frozenset(term for term in terms(self.text) if term[0].isdigit())
 
     @cached_property
     def terms(self) -> frozenset[str]:
@@ -158,8 +164,18 @@ class Statements:
             total += unseen * (1 - _UNSEEN_WEIGHT) * self._rarest
         return self.weigh(some & other) / total if total else 0.0
 
-    def near(self, some: frozenset[str], *, most: int = 8) -> list[Near]:
-        """Return the statements that hold most of `some`, the best first."""
+    def near(
+        self,
+        some: frozenset[str],
+        *,
+        figures: Collection[str] = (),
+        most: int = 8,
+    ) -> list[Near]:
+        """Return the statements that hold most of `some`, the best first.
+
+        Of those that hold as much, the ones with more of `figures` come first: lines of
+        a log are alike but for them.
+        """
         scores: dict[int, float] = {}
         known = [term for term in some if term in self.listed]
         known.sort(key=lambda term: (len(self.listed[term]), term))
@@ -172,6 +188,9 @@ class Statements:
             weight = self.weight(term)
             for place in places:
                 scores[place] = scores.get(place, 0.0) + weight
+        for figure in figures:
+            for place in scores.keys() & set(self.listed.get(figure, ())):
+                scores[place] += _TIE_WEIGHT
         total = self.weigh(some)
         best = sorted(scores.items(), key=lambda pair: (-pair[1], -pair[0]))[:most]
         return [

@@ -147,6 +147,24 @@ def test_what_is_still_open_may_name_what_is_not_there_yet() -> None:
     assert check(told, "We looked at the log.").findings == ()
 
 
+def test_a_name_that_only_a_call_holds_is_borne_out() -> None:
+    told = "## Facts\n- The rows are in build/rows_7.csv (h12.2, step h9)."
+    call = '{"path": "build/rows_7.csv", "content": "..."}'
+
+    known = check(told, "The rows are written.", results=[call])
+    unknown = check(told, "The rows are written.")
+
+    assert known.findings == ()
+    assert f"build/rows_7.csv {UNCONFIRMED} (h12.2, step h9)" in unknown.corrected
+
+
+def test_one_of_many_lines_that_are_alike_is_found() -> None:
+    rows = [f"ok {at} - loads the default in 0.{at} s" for at in range(13, 99)]
+    told = "\n".join(f"- {row}" for row in rows[::9])
+
+    assert check(f"## Facts\n{told}", "Now the log.", results=rows).findings == ()
+
+
 def test_what_is_taken_over_beside_a_flip_is_kept_in_quotes() -> None:
     said = "The worker does not use the cache."
     told = "The worker uses the cache (INC-2041)."

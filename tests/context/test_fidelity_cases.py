@@ -14,8 +14,10 @@ import pytest
 import yaml
 
 from orchestrator.context.fidelity import Checked, check_summary
+from orchestrator.context.mechanical import mechanical_summary
 from orchestrator.context.summary import HEADINGS, Section
 from orchestrator.context.tokens import estimate
+from orchestrator.messages import Message, text_block
 
 MATERIAL = Path(__file__).parent / "material"
 HAN = re.compile(r"[\u4e00-\u9fff]")
@@ -291,3 +293,27 @@ def test_what_is_mended_tells_what_the_source_told() -> None:
                 text = "\n".join([*case.said, *case.results])
                 assert finding.text in text
                 assert finding.said not in checked.corrected.splitlines()
+
+
+def test_a_summary_without_a_model_is_borne_out_by_what_it_covers() -> None:
+    for case in cases(range(20)):
+        messages: list[Message] = [
+            {"role": "assistant", "content": [text_block(text)]} for text in case.said
+        ]
+        summary = mechanical_summary(
+            messages, digest=str.strip, limit_tokens=1500, count=estimate
+        )
+
+        checked = check_summary(
+            summary.render(),
+            old=case.said,
+            state=(),
+            references=(),
+            used_later=(),
+            open_calls=(),
+            limit_tokens=1500,
+            count=estimate,
+        )
+
+        assert [f for f in checked.findings if f.where == "summary"] == []
+        assert [f for f in checked.findings if f.check == "rules"] == []

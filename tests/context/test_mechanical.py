@@ -104,7 +104,7 @@ def test_an_address_that_was_said_is_a_pointer() -> None:
     said: list[Message] = [{"role": "user", "content": text}]
 
     pointers = summary_of(said).split("## Pointers\n\n")[1].split("\n\n")[0]
-    assert pointers == "- https://a.example/x"
+    assert pointers == "- Docs: https://a.example/x ."
 
 
 def test_nothing_gives_an_empty_summary() -> None:

@@ -61,6 +61,18 @@ def test_only_what_is_between_the_tags_counts() -> None:
     assert parse(text).sections == {"facts": "- 12 rows"}
 
 
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("<thinking>a</thinking>x<thinking>b</thinking>y", "xy"),
+        ("<analysis>a</analysis>x <analysis>open", "x <analysis>open"),
+        ("x <thinking>" * 3, "x <thinking>x <thinking>x <thinking>"),
+    ],
+)
+def test_what_was_thought_aside_is_no_summary(text: str, left: str) -> None:
+    assert parse(text).sections == {"notes": left}
+
+
 def test_an_unknown_heading_keeps_its_text() -> None:
     summary = parse("## Facts\n- 12 rows\n## What Ann wants\n- never push\n")
 
