@@ -20,7 +20,7 @@ __all__ = ["digest"]
 Count = Callable[[str], int]
 
 _CHARS_PER_TOKEN = 8  # no text is so cheap
-_MOST = 64  # lines that are weighed against each other
+_MOST = 40  # lines that are weighed against each other
 _MOST_DIGITS = 6
 _PIECE_SHARE = 0.8
 # What occurs so often says nothing of one line.
@@ -150,17 +150,16 @@ def digest(text: str, *, limit_tokens: int, count: Count) -> str:
     )
     weights = _weights(lines)
     ranked = sorted(lines, key=lambda line: _value(line, weights), reverse=True)
-    costs = {line.at: _cost(line.text, limit_tokens, count) for line in ranked[:_MOST]}
-    fitting = [line for line in ranked[:_MOST] if costs[line.at] <= limit_tokens]
+    fitting = _priced(ranked[:_MOST], limit_tokens, count)
     best = _value(ranked[0], weights) if ranked else 0.0
-    if fitting and _value(fitting[0], weights) >= _TELLING * best:
-        return _chosen(fitting, weights, limit_tokens, count)
+    if fitting and _value(fitting[0][0], weights) >= _TELLING * best:
+        return _chosen(fitting, weights, limit_tokens)
     pieces = _featured(
         _pieces([(line.at, line.text) for line in lines], limit_tokens, count)
     )
     weights = _weights(pieces)
     ranked = sorted(pieces, key=lambda line: _value(line, weights), reverse=True)
-    return _chosen(ranked[:_MOST], weights, limit_tokens, count)
+    return _chosen(_priced(ranked[:_MOST], limit_tokens, count), weights, limit_tokens)
 
 
 def _featured(rows: Sequence[tuple[int, str]]) -> list[_Line]:
@@ -289,17 +288,22 @@ def _value(line: _Line, weights: Mapping[bytes, float]) -> float:
     return best + second / _NEXT
 
 
-def _cost(text: str, limit_tokens: int, count: Count) -> int:
-    if len(text) > limit_tokens * _CHARS_PER_TOKEN:
-        return limit_tokens + 1
-    return count(text + "\n")
+def _priced(
+    lines: Sequence[_Line], limit_tokens: int, count: Count
+) -> list[tuple[_Line, int]]:
+    """Return the lines that fit, each with its tokens."""
+    short = [
+        line for line in lines if len(line.text) <= limit_tokens * _CHARS_PER_TOKEN
+    ]
+    priced = [(line, count(line.text + "\n")) for line in short]
+    return [each for each in priced if each[1] <= limit_tokens]
 
 
 def _chosen(
-    pool: Sequence[_Line], weights: dict[bytes, float], limit_tokens: int, count: Count
+    pool: Sequence[tuple[_Line, int]], weights: dict[bytes, float], limit_tokens: int
 ) -> str:
     """Return the lines of `pool` that tell most for their size, in order."""
-    left = [(line, _cost(line.text, limit_tokens, count)) for line in pool]
+    left = list(pool)
     taken: list[_Line] = []
     room = limit_tokens
 
