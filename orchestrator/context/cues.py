@@ -60,7 +60,8 @@ SECTIONS: Final[Mapping[Section, re.Pattern[str]]] = {
         \b(?:done|drafted|extracted|imported|converted|cleaned|patched|deployed)\b|
         \b(?:migrated|read|copied|mends|fixes|pass(?:es|ed)?|trained|sent|raised)\b|
         \b(?:lowered|upgraded|translated|went (?:out|in ?to)|gone through)\b|
-        \b(?:is|are) (?:ready|out|in place|set up)\b|
+        \b(?:is|are) (?:ready|out|in place|set up)\b|\bha(?:s|ve) been \w+e[dn]\b|
+        \bI(?: have|['’]ve) \w+ed\b|
         写好|写完|写了|写入|创建|新建|修改|更新|添加|新增|实现|修复|合并|重构|完成|删除|
         移动|安装|部署|迁移|整理|导入|导出|读完|读了|标完|筛完|看完|量好|量完
         """,
@@ -80,7 +81,7 @@ SECTIONS: Final[Mapping[Section, re.Pattern[str]]] = {
     "failed": any_of(
         r"""
         \bfail(?:ed|s|ure)?\b|\bd(?:id|oes)(?: not|n['’]t) (?:work|help)\b|dead end|
-        \b(?:gave up|crash(?:ed|es)|timed out|unsuccessful|abandon(?:ed)?)\b|
+        \b(?:gave up|crash(?:ed|es)|timed out|unsuccessful|abandon(?:ed)?|aborted)\b|
         \b(?:rolled back|to no avail|no luck|broke|ruled out|went nowhere)\b|
         \b(?:in vain|tried|attempted|out of memory|deadlock\w*|proved impossible)\b|
         \b(?:changed|made|brought) (?:nothing|no difference)\b|\b(?:as|than) before\b|
@@ -98,7 +99,7 @@ SECTIONS: Final[Mapping[Section, re.Pattern[str]]] = {
         \bwaiting (?:for|on)\b|\bstill (?:to|need\w*|open|miss\w+|ha\w+ to|wait\w*)\b|
         \bnot (?:yet|done)\b|\b(?:yet to|left to do|things? left|missing)\b|
         \bopen (?:question|item|point)s?\b|\b(?:unanswered|outstanding)\b|
-        \bto be (?:done|decided|written)\b|n['’]t \w+ .{0,40}\byet\b|
+        \bto be \w+(?:ed|en|ne)\b|n['’]t \w+ .{0,40}\byet\b|
         下一步|接下来|待办|还需|尚未|等待|剩下|还没|未完成|待确认|遗留
         """,
         before="",

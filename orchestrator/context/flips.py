@@ -19,7 +19,7 @@ from orchestrator.context.bearing import (
     shades,
     statuses,
 )
-from orchestrator.context.old_text import Claim, Near, Statements
+from orchestrator.context.old_text import Claim, Near, Statements, is_han
 from orchestrator.context.statements import clauses, first_term, terms
 
 __all__ = [
@@ -142,7 +142,8 @@ def _loses_denial(claim: Claim, source: Claim, old: Statements, section: str) ->
         about = terms(part) - _digits(part)
         if len(about) < 2 or old.share(frozenset(about), claim.terms) < RELATED:
             continue
-        if not any(_is_about(claim, behind) for behind in denied(part)):
+        is_free = forbids(part)
+        if not any(_is_about(claim, each, is_free=is_free) for each in denied(part)):
             continue
         mine = [text for text in own if terms(text) & about]
         if not any(shades(text, but=source.text) for text in mine):
@@ -150,15 +151,23 @@ def _loses_denial(claim: Claim, source: Claim, old: Statements, section: str) ->
     return False
 
 
-def _is_about(claim: Claim, behind: str) -> bool:
-    """Return whether the claim tells of what a negation denies.
+def _is_about(claim: Claim, behind: str, *, is_free: bool) -> bool:
+    """Return whether the claim has the very word that a negation denies.
 
-    That something "did not work" needs no telling where the cause is told.
+    Where it has another one, the sentence is reworded, and may be as true without. In a
+    prohibition any word that is denied will do; and in Han, which is not parted into
+    words, but for outcomes.
+
+    Args:
+        claim: of the summary.
+        behind: what stands behind the negation.
+        is_free: whether any word will do.
     """
     head = first_term(behind)
-    if head in _OUTCOMES:
-        return head in claim.terms
-    return not head or bool(terms(behind) & claim.terms)
+    if head in claim.terms:
+        return True
+    is_free = is_free or (is_han(head) and head not in _OUTCOMES)
+    return is_free and bool(terms(behind) & claim.terms)
 
 
 _OUTCOMES: Final = frozenset(

@@ -194,7 +194,6 @@ def test_a_figure_of_a_result_bears_the_summary_out() -> None:
             "The file was written by the daemon.",
             "The file was not written by the daemon.",
         ),
-        ("The bottleneck the cache is not.", "The bottleneck is the cache."),
         ("旧网关不支持幂等键。", "旧网关支持幂等键。"),
         ("训练数据没有公开。", "训练数据已公开。"),
         ("Never delete the archive folder.", "Delete the archive folder."),
