@@ -157,7 +157,8 @@ class CacheWatch:
             What was missed; None if nothing was, or nobody knows.
         """
         missed = None
-        if usage.known and self._due is not None:
+        is_ours = self.changed in (CLEARED, COMPACTED)  # and has an event of its own
+        if usage.known and self._due is not None and not is_ours:
             read = usage.cache_read_tokens
             expected = max(self._due, read + told.tokens if told else 0)
             if expected - read >= max(MIN_MISSED_TOKENS, expected * MIN_MISSED_SHARE):

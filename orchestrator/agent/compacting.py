@@ -18,6 +18,13 @@ from orchestrator.agent.hooks import Hooks, Words
 from orchestrator.agent.judging import Judge
 from orchestrator.agent.pulse import Pulse
 from orchestrator.agent.reopening import Reopened, wanted_files
+from orchestrator.agent.replacement import (
+    Replacement,
+    heard,
+    lines_of,
+    references_up_to,
+    said,
+)
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
 from orchestrator.agent.summarizing import Draft, Summarizer
@@ -34,9 +41,10 @@ from orchestrator.context.state import (
     render_state,
     state_lines,
 )
+from orchestrator.context.stubs import short_call
 from orchestrator.context.summary import Summary, fit, parse
 from orchestrator.events import ContextCompacted
-from orchestrator.messages import Message, encode, text_of, tool_calls
+from orchestrator.messages import Message, tool_calls
 from orchestrator.store.eventlog import EventLog
 
 __all__ = ["Compactor"]
@@ -47,19 +55,6 @@ MOST_PUT_BACK: Final = 40
 """Lines that checks of summaries have put back and that are kept."""
 
 Reopen = Callable[[Sequence[str], int], Awaitable[list[Reopened]]]
-
-
-@dataclass(slots=True)
-class _Text:
-    """What stands in the place of the steps, by part."""
-
-    state: str = ""
-    summary: str = ""
-    own_rules: str = ""
-    subagents: str = ""
-    files: str = ""
-    newest: str = ""
-    """The newest step, where that does not stand behind it."""
 
 
 @dataclass(slots=True)
@@ -184,7 +179,7 @@ class Compactor:
         self,
         state: AgentState,
         made: _Made,
-        text: _Text,
+        text: Replacement,
         reopened: Sequence[Reopened],
         *,
         why: str,
@@ -196,8 +191,8 @@ class Compactor:
         tail = shown.messages[len(shown) - kept :]
         kept_steps = sum(message["role"] == "assistant" for message in tail)
         last = len(state.transcript.steps) - kept_steps
-        whole = self._filled(text, last=last)
-        parts = self._parts(state, text, whole)
+        whole = text.filled(self.words, last=last)
+        parts = text.parts(whole, count=state.count)
         before = shown.tokens
         after = shown.size_with(parts, kept=kept)
         if after > before * (1 - LEAST_GAIN) and kept:
@@ -247,17 +242,21 @@ class Compactor:
                 state, dropped, numbers=numbers, pulse=pulse
             )
         earlier = state.sight.compacted.summary if state.sight.compacted else ""
-        made = _Made("model", draft=draft)
+        made, record = _Made("model", draft=draft), self._record(state, [])
+        steps = len(state.transcript.steps)
         if draft.text.strip():
             check = partial(
                 check_summary,
                 draft.text,
-                old=_said([state.shown.messages[0], *dropped]),
-                results=_results(dropped),
-                state=state_lines(self._record(state, [])),
-                references=_references(state),
+                old=[*said(dropped), *([earlier] if earlier else [])],
+                results=[*heard([state.shown.messages[0], *dropped])],
+                state=[*lines_of(state.transcript.messages[0]), *state_lines(record)],
+                references=[
+                    *references_up_to(len(state.transcript.steps)),
+                    *record.files,
+                ],
                 used_later=[
-                    encode(call["input"]).decode()
+                    short_call(call["name"], call["input"])
                     for message in tail
                     for call in tool_calls(message["content"])
                 ],
@@ -310,12 +309,12 @@ class Compactor:
         made: _Made,
         tail: Sequence[Message],
         numbers: Numbers,
-    ) -> tuple[_Text, list[Reopened]]:
+    ) -> tuple[Replacement, list[Reopened]]:
         """Return the parts of what stands in the place of the steps."""
         record = self._record(state, made.added)
         summary = made.summary.render()
         limit = numbers.state_tokens
-        text = _Text(
+        text = Replacement(
             state=render_state(record, limit_tokens=limit, count=state.count),
             summary=summary,
             own_rules="\n".join(f"- {rule}" for rule in made.own_rules),
@@ -331,60 +330,7 @@ class Compactor:
             text.files = "\n\n".join(each.text for each in reopened)
         return text, reopened
 
-    def _filled(self, text: _Text, *, last: int) -> str:
-        def section(name: str, **values: str) -> str:
-            filled = next(iter(values.values()))
-            return self.words(f"sections/{name}", **values) if filled.strip() else ""
-
-        return self.words(
-            "compacted",
-            first="1",
-            last=str(last),
-            state=section("state", text=text.state),
-            summary=section("summary", text=text.summary),
-            own_rules=section("own_rules", items=text.own_rules),
-            subagents=section("team", table=text.subagents),
-            files=section("files", files=text.files),
-            newest=section("newest", text=text.newest),
-        )
-
-    @staticmethod
-    def _parts(state: AgentState, text: _Text, whole: str) -> dict[str, int]:
-        """Return the estimated tokens of the text, by what it is."""
-        parts = {
-            "state": state.count(text.state),
-            "summary": state.count(text.summary + text.own_rules),
-            "subagents": state.count(text.subagents),
-            "files": state.count(text.files),
-            "results": state.count(text.newest),
-        }
-        parts["state"] += max(state.count(whole) - sum(parts.values()), 0)
-        return {name: tokens for name, tokens in parts.items() if tokens}
-
 
 def _first_step(state: AgentState) -> int:
     """Return the number of the first step that is shown."""
     return len(state.transcript.steps) - len(state.shown.steps) + 1
-
-
-def _references(state: AgentState) -> list[str]:
-    """Return what can be opened: what it names need not be in a summary."""
-    return [f"h{number}" for number in range(len(state.transcript.steps) + 1)]
-
-
-def _said(messages: Sequence[Message]) -> list[str]:
-    """Return what people, the program and the agent said, one text for each block."""
-    blocks = [block for message in messages for block in message["content"]]
-    return [str(block["text"]) for block in blocks if block.get("type") == "text"]
-
-
-def _results(messages: Sequence[Message]) -> list[str]:
-    """Return what tools were asked and answered, one text for each block."""
-    texts: list[str] = []
-    for message in messages:
-        for block in message["content"]:
-            if block.get("type") == "tool_use":
-                texts.append(encode(block["input"]).decode())
-            elif block.get("type") == "tool_result":
-                texts.append(text_of([block]))
-    return [text for text in texts if text]

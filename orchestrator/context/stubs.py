@@ -9,8 +9,9 @@ from typing import Any, Final
 from orchestrator.context.clipping import safe_end
 from orchestrator.messages import clean_text, one_line
 
-__all__ = ["short_call", "stub"]
+__all__ = ["digest_of", "short_call", "stub"]
 
+_MARK: Final = "[Cleared: "
 _NAME_CHARS = 40
 _ARGUMENT_CHARS = 100
 # What a call is about, where it has one of these; in this order.
@@ -18,6 +19,11 @@ _MAIN: Final = (
     "path", "pattern", "query", "ref", "command", "url", "agent", "agents", "section",
     "question", "title", "name",
 )  # fmt: skip
+
+
+def digest_of(text: str) -> str:
+    """Return what a stub keeps of its result; any other text as it is."""
+    return text.partition("\n")[2] if text.startswith(_MARK) else text
 
 
 def stub(
@@ -48,7 +54,7 @@ def stub(
         where += f', uncut: read_ref("{artifact}")'
     holds = f", {form}" if form else ""
     size = f"{tokens:,} tokens{holds}"
-    head = f"[Cleared: {short_call(name, input)}, {size}; again: {where}]"
+    head = f"{_MARK}{short_call(name, input)}, {size}; again: {where}]"
     return f"{head}\n{digest}" if digest else head
 
 
