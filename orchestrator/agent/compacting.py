@@ -243,7 +243,6 @@ class Compactor:
             )
         earlier = state.sight.compacted.summary if state.sight.compacted else ""
         made, record = _Made("model", draft=draft), self._record(state, [])
-        steps = len(state.transcript.steps)
         if draft.text.strip():
             check = partial(
                 check_summary,
