@@ -19,6 +19,7 @@ from orchestrator.agent.pulse import Pulse
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
 from orchestrator.agent.stops import refusal, usable
+from orchestrator.agent.window import likely_tokens
 from orchestrator.context.as_text import render
 from orchestrator.context.numbers import Numbers
 from orchestrator.context.summary import is_nothing
@@ -34,6 +35,7 @@ from orchestrator.messages import (
 )
 from orchestrator.models.base import Reply, Usage
 from orchestrator.models.choose import smallest
+from orchestrator.models.lengths import told_lengths
 
 __all__ = ["Draft", "Postponed", "Summarizer"]
 
@@ -155,8 +157,8 @@ class Summarizer:
         window = smallest(numbers.window_tokens, self.caller.route.window, state.window)
         if window is None:
             return wanted
-        room = window - state.shown.at_most(1.1, 0) - state.count(self._prompt(numbers))
-        return min(wanted, room)
+        prompt = state.count(self._prompt(numbers))
+        return min(wanted, window - likely_tokens(state.shown, more=prompt))
 
     def _prompt(self, numbers: Numbers) -> str:
         return self.words("summarize", tokens=f"{numbers.summary_tokens:,}")
@@ -185,8 +187,14 @@ class Summarizer:
         output: int,
         draft: Draft,
         pulse: Pulse,
+        *,
+        is_lower: bool = False,
     ) -> Reply | None:
-        """Return an answer; None: there is none, and `draft` says why."""
+        """Return an answer; None: there is none, and `draft` says why.
+
+        Where the endpoint says that there is room for a shorter answer only, that is
+        asked for, once.
+        """
         if (kept := state.sight.aside) is not None and kept.purpose == "summary":
             # Paid for by an earlier process, which died before it was of use.
             state.sight.aside = None
@@ -202,7 +210,7 @@ class Summarizer:
                 state.transcript.call_ids,
             )
         aside = Aside("summary", asked, output, self.model, self.effort)
-        why = "timeout"
+        why, room = "timeout", 0
         with anyio.move_on_after(min(EVERY_S, self.spec.call_s)):
             try:
                 answered = await self.caller.aside(state, aside, pulse)
@@ -214,9 +222,12 @@ class Summarizer:
                 if error.kind in ("quota_exhausted", "auth"):
                     raise Postponed from error
                 why = f"error: {error}"
+                room = _room(error, output) if error.kind == "too_long" else 0
             else:
                 draft.add(answered.reply.usage, answered.usd)
                 return usable(answered.reply, state.transcript.call_ids)
+        if room and not is_lower:
+            return await self._ask(state, asked, room, draft, pulse, is_lower=True)
         draft.failures.append(why)
         return None
 
@@ -233,6 +244,13 @@ def _problem(reply: Reply, count: Callable[[str], int], *, limit_tokens: int) ->
     if count(text) > 2 * limit_tokens:
         return "three times too long"
     return "cut off" if reply.stop_reason == "max_tokens" else ""
+
+
+def _room(error: ModelError, output: int) -> int:
+    """Return how much output there is room for as an endpoint tells; 0: too little."""
+    told = told_lengths(error.message)
+    room = told.window - told.input - 1 if told.input else 0
+    return room if LEAST_OUTPUT_TOKENS <= room < output else 0
 
 
 def _again(asked: Sequence[Message], reply: Reply, again: str) -> list[Message]:

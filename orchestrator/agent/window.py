@@ -25,6 +25,7 @@ __all__ = [
     "held_results",
     "learn_from_refusal",
     "learn_from_reply",
+    "likely_tokens",
     "output_ceiling",
     "output_within",
     "to_leave_out",
@@ -62,17 +63,23 @@ def output_within(state: AgentState, window: int | None) -> int:
     room, least = window - state.shown.tokens, min(most, LEAST_OUTPUT_TOKENS)
     if room < least:
         raise window_full(state, window)
-    return min(most, max(window - _likely_tokens(state.shown), least))
+    return min(most, max(window - likely_tokens(state.shown), least))
 
 
-def _likely_tokens(shown: Shown) -> int:
+def likely_tokens(shown: Shown, *, more: int = 0) -> int:
     """Return how long a request is likely to be at most, in tokens.
 
     With less margin than for money: where it is longer, the endpoint says so, and that
     costs nothing.
+
+    Args:
+        shown: what it holds.
+        more: tokens that come besides, in one block, estimated.
     """
     frame = TURN_TOKENS if shown.added_blocks else 0
-    return shown.at_most(max(shown.dearness, MARGIN), BLOCK_TOKENS) + frame
+    frame += BLOCK_TOKENS if more else 0
+    factor = max(shown.dearness, MARGIN)
+    return shown.at_most(factor, BLOCK_TOKENS, more=more) + frame
 
 
 def output_ceiling(model: str, wanted: int) -> int:
