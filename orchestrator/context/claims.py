@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Final
 
@@ -21,7 +22,7 @@ from orchestrator.context.flips import (
 from orchestrator.context.old_text import Claim, Near, Statements, is_han
 from orchestrator.context.statements import clause_at
 
-__all__ = ["UNCONFIRMED", "doubts"]
+__all__ = ["UNCONFIRMED", "Within", "doubts"]
 
 
 UNCONFIRMED: Final = "(unconfirmed)"
@@ -40,21 +41,33 @@ _STEP: Final = re.compile(r"h\d{1,5}(?:\.\d{1,3})?")
 _CHECKABLE: Final = re.compile(r"[\d_/@]|\.[A-Za-z]")
 
 
-def doubts(
-    text: str, *, section: str, old: Statements, references: Collection[str]
-) -> list[Doubt]:
+@dataclass(frozen=True, slots=True)
+class Within:
+    """Where a statement of a summary stands.
+
+    Attributes:
+        section: of the summary; what is still open may name what is not there yet.
+        references: further names that are known.
+        moving: old statements whose figures and names may have moved on.
+    """
+
+    section: str
+    references: Collection[str] = ()
+    moving: Collection[str] = ()
+
+
+def doubts(text: str, *, old: Statements, within: Within) -> list[Doubt]:
     """Return what is wrong with one statement of a summary, in its order.
 
     Args:
         text: the statement.
-        section: of the summary; what is still open may name what is not there yet.
         old: all that the summary covers, and the state.
-        references: further names that are known.
+        within: where it stands.
     """
-    claim = Claim(text, "summary")
-    near = old.near(claim.terms, figures=claim.figures) if claim.terms else []
-    found = list(_figures(claim, near, old, section))
-    found += _names(claim, near, old, section, references)
+    claim, section = Claim(text, "summary"), within.section
+    near = old.near(claim.terms) if claim.terms else []
+    found = list(_figures(claim, near, old, within))
+    found += _names(claim, near, old, within)
     if _is_comparable(text, old):
         if flip := flipped(claim, near, old=old, section=section):
             return [flip]
@@ -69,8 +82,9 @@ def _is_comparable(text: str, old: Statements) -> bool:
 
 
 def _figures(
-    claim: Claim, near: Sequence[Near], old: Statements, section: str
+    claim: Claim, near: Sequence[Near], old: Statements, within: Within
 ) -> Iterator[Doubt]:
+    section = within.section
     around = {n: _around(claim, n.start, near, old) for n in claim.numbers}
     unmatched = [
         number
@@ -87,6 +101,8 @@ def _figures(
         )
         if source := next(filter(None, found), None):
             was, place = source
+            if place.claim.text in within.moving:
+                continue
             yield doubt("numbers", claim, place, number.start, number.end, was.text)
         elif not _is_known(number, claim, old, section):
             instead = f"{number.text} {UNCONFIRMED}"
@@ -214,12 +230,9 @@ def _is_known(number: Number, claim: Claim, old: Statements, section: str) -> bo
 
 
 def _names(
-    claim: Claim,
-    near: Sequence[Near],
-    old: Statements,
-    section: str,
-    references: Collection[str],
+    claim: Claim, near: Sequence[Near], old: Statements, within: Within
 ) -> Iterator[Doubt]:
+    section, references = within.section, within.references
     for name, start, end in names(claim.text):
         if not _CHECKABLE.search(name) or _STEP.fullmatch(name):
             continue
@@ -229,12 +242,22 @@ def _names(
         rated = [(_likeness(name, other), other, each) for other, each in known]
         best = max(rated, key=lambda each: each[0], default=None)
         if best and best[0] >= _SIMILAR_NAME:
+            if section == "open" and _is_next(name, best[1], best[2], within):
+                continue
             instead = best[1] if "/" in name else best[1].rsplit("/", 1)[-1]
             yield doubt("names", claim, best[2], start, end, instead)
         elif section != "open" and not (section == "work" and _PATH.search(name)):
             # A file that was written stands in a call, which is not said.
             instead = f"{name} {UNCONFIRMED}"
             yield doubt("names", claim, None, start, end, instead)
+
+
+def _is_next(name: str, other: str, near: Near, within: Within) -> bool:
+    """Return whether it may be the next of a row, which was not looked at yet."""
+    if near.claim.text in within.moving:
+        return True
+    is_row = _DIGITS.sub("0", name) == _DIGITS.sub("0", other)
+    return is_row and bool(_PATH.search(name))
 
 
 _DIGITS: Final = re.compile(r"\d+")

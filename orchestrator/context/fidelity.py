@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
-from orchestrator.context.claims import UNCONFIRMED, doubts
+from orchestrator.context.claims import UNCONFIRMED, Within, doubts
 from orchestrator.context.flips import OWN_NOTE, Check, Doubt
 from orchestrator.context.losses import Loss, Wanted, losses
 from orchestrator.context.old_text import Statements
@@ -26,6 +26,8 @@ CHECKS: Final[tuple[Check, ...]] = get_args(Check)
 
 ADDED_SHARE: Final = 0.25
 """Of the limit: as much may be put back where no other bound is given."""
+_MOVES: Final[tuple[Section, ...]] = ("work", "open")
+"""Sections whose figures change as the work goes on."""
 _LOST_CHARS: Final = 160
 _MOST_NAMED: Final = 8
 
@@ -127,11 +129,13 @@ def check_summary(  # noqa: PLR0913 - all by name
         return Checked((), (), (), "", tokens, problem)
     parsed = parse(summary)
     index = Statements([("result", results), ("said", old), ("state", state)])
+    moving = _moving(old)
     mended: dict[Section, str] = {}
     found: list[Doubt] = []
     for section in SECTIONS:
         if text := parsed.sections.get(section):
-            mended[section], doubted = _mended(text, section, index, references)
+            within = Within(section, references, moving if section in _MOVES else ())
+            mended[section], doubted = _mended(text, index, within)
             found += doubted
     corrected = Summary(mended)
     gone = losses(
@@ -172,13 +176,18 @@ def _added(gone: Sequence[Loss], room: int, count: Count) -> tuple[str, ...]:
     return tuple(taken)
 
 
-def _mended(
-    text: str, section: Section, index: Statements, references: Collection[str]
-) -> tuple[str, list[Doubt]]:
+def _moving(old: Sequence[str]) -> frozenset[str]:
+    """Return what earlier summaries said of how far the work is: that moves on."""
+    earlier = (parse(text) for text in old if "#" in text)
+    texts = (each.sections.get(name, "") for each in earlier for name in _MOVES)
+    return frozenset(each.text for text in texts for each in split(text))
+
+
+def _mended(text: str, index: Statements, within: Within) -> tuple[str, list[Doubt]]:
     """Return a section with what is doubtful replaced, and the doubts."""
     found: list[Doubt] = []
     for statement in reversed(list(split(text))):
-        here = doubts(statement.text, section=section, old=index, references=references)
+        here = doubts(statement.text, old=index, within=within)
         for doubt in sorted(here, key=lambda each: -each.start):
             start, end = statement.start + doubt.start, statement.start + doubt.end
             text = f"{text[:start]}{doubt.instead}{text[end:]}"

@@ -37,9 +37,9 @@ PRICE_FILE: Final = (
 FILE_TOKENS: Final = 3000
 BYTES_PER_TOKEN: Final = 4
 _WORDS: Final = (
-    "module handler parses the request then updates state and returns a checked result "
-    "before any caller can see it"
-).split()
+    "module", "handler", "parses", "request", "then", "updates", "state", "returns",
+    "checked", "result", "before", "caller", "can", "see", "it", "and", "goes", "on",
+)  # fmt: skip
 _FACT: Final = re.compile(r"CODEWORD: ([a-z]+-\d{4}-[a-z]+)")
 _PART: Final = re.compile(r"part_(\d{3})\.txt")
 _PROGRESS: Final = re.compile(r"progress:\[(\d+)\]")
@@ -72,13 +72,14 @@ class HaulPolicy:
         reads: how many files there are.
         window: most that a request and its answer may be together, in tokens.
         thinks: every answer begins with a block of thinking.
-        summary: how a request of a summary is answered; None: carefully.
         too_long: how many requests were refused for their length.
         violations: what was wrong with thinking that was sent back.
+        first: size of the first request, in tokens.
         peak: longest request that was answered, in tokens.
         usd: what was billed.
         summaries: how many requests of a summary came.
-        asked: every answered request of a turn, decoded.
+        turns: how many other requests were answered.
+        thought: how many blocks of thinking were said.
     """
 
     reads: int
@@ -87,6 +88,7 @@ class HaulPolicy:
     cache: CacheModel = field(default_factory=CacheModel)
     too_long: int = 0
     violations: list[str] = field(default_factory=list)
+    first: int = 0
     peak: int = 0
     usd: float = 0.0
     summaries: int = 0
@@ -112,6 +114,7 @@ class HaulPolicy:
         content = self._content(asked)
         said = sum(math.ceil(len(encode(block)) / BYTES_PER_TOKEN) for block in content)
         usage = served.usage(said)
+        self.first = self.first or served.sent
         self.usd += PRICE.usd(usage)
         self.peak = max(self.peak, served.sent)
         whole = message(*content, usage=_told(usage))
@@ -124,9 +127,9 @@ class HaulPolicy:
             content = [text(summary_of(asked["messages"]))]
         else:
             self.turns += 1
-            content = [self._next(asked["messages"])]
+            content = [text("Now the next."), self._next(asked["messages"])]
         if not self.thinks:
-            return [text(f"Step {self._count}."), *content]
+            return content
         self.thought += 1
         words = f"Thought {self._count}: what is next follows from what I have read."
         bound = _digest(asked, len(asked["messages"]))
@@ -201,7 +204,8 @@ def clear_at_100k_usd(
     The rule by itself, counted from sizes: each request writes what is new, reads the
     rest, and after a clear writes again what stands behind the first that went.
     """
-    stub_tokens, results, at = 20, [0] * 0, head_tokens
+    stub_tokens, at = 20, head_tokens
+    results: list[int] = []
     usd, cached = 0.0, 0
     for turn in range(reads + 1):
         if at > 100_000:
