@@ -247,7 +247,7 @@ class Compactor:
             check = partial(
                 check_summary,
                 draft.text,
-                old=[*said(dropped), *([earlier] if earlier else [])],
+                old=[*([earlier] if earlier else []), *said(dropped)],
                 results=[*heard([state.shown.messages[0], *dropped])],
                 state=[*lines_of(state.transcript.messages[0]), *state_lines(record)],
                 references=[
