@@ -269,10 +269,13 @@ class AgentContext:
 
     def _call(self, call: str, name: str, data: Mapping[str, Any]) -> Call:
         given = data.get("input")
-        place = 1 + sum(each.step == self._step for each in self._newest())
-        made = Call(
-            call, name, self._turn, self._step, place, {}, ref=f"h{self._step}.{place}"
-        )
+        step = f"h{self._step}"
+        before = [each for each in self._newest() if each.step == self._step]
+        place = len(before) + 1
+        for each in before[:1] if place == 2 else ():
+            each.ref = f"{step}.1"
+        ref = f"{step}.{place}" if before else step
+        made = Call(call, name, self._turn, self._step, place, {}, ref=ref)
         made.input = given if isinstance(given, dict) else {}
         return self.calls.setdefault(call, made)
 

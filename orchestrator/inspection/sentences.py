@@ -98,7 +98,8 @@ def _answered(data: Data) -> str:
     size = f"{tokens(sent)} in, {tokens(number(usage.get('output_tokens')))} out"
     usd = data.get("usd")
     price = f", ${usd:.4f}" if isinstance(usd, (int, float)) and usd else ""
-    dropped = "" if data.get("kept", True) else "; not kept, asked again"
+    is_kept = data.get("kept", True) or data.get("purpose")
+    dropped = "" if is_kept else "; not kept, asked again"
     took = duration(number(data.get("seconds")))
     queued_s = number(data.get("queued_s"))
     if queued_s >= MIN_QUEUED_S:

@@ -199,7 +199,7 @@ def test_steps_are_counted_as_references_count_them() -> None:
 
     # Two answers in a row are one message.
     assert {call.id: call.ref for call in calls.values()} == {
-        "c1": "h1.1", "c2": "h1.2", "c3": "h2.1", "c4": "h3.1",
+        "c1": "h1.1", "c2": "h1.2", "c3": "h2", "c4": "h3",
     }  # fmt: skip
 
 
