@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from orchestrator.agent.caller import Caller
 from orchestrator.agent.hooks import Hooks, Words
+from orchestrator.agent.sight import FILLING
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
 from orchestrator.agent.timing import left_s
@@ -20,6 +21,10 @@ __all__ = ["Reminder", "reminders"]
 TOLD_FROM = 0.25
 """Of a limit that is used: below that nobody has to think of it."""
 MAX_RULE_CHARS = 240
+FILLING_WORDS = (
+    "Your context is filling, and earlier steps will give way to a summary: put what "
+    "you must not lose into `update_notes` now"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,9 @@ class Reminder:
     def remind(self, state: AgentState, numbers: Numbers) -> None:
         """Say what there is, in the next user message, if it is time for that."""
         since = state.turns - state.sight.reminded_at
-        if not state.sight.remind and since < numbers.reminder_turns:
+        can_note = "update_notes" in self.spec.allowed
+        is_filling = can_note and _is_filling(state, numbers)
+        if not (state.sight.remind or is_filling or since >= numbers.reminder_turns):
             return
         uses = uses_of(
             state,
@@ -54,18 +61,35 @@ class Reminder:
         )
         frame = state.count(self.words("reminder", items=""))
         room = numbers.reminder_tokens - frame
-        lines = reminders(state, self.hooks, uses, limit_tokens=room)
+        lines = reminders(
+            state, self.hooks, uses, is_filling=is_filling, limit_tokens=room
+        )
         if lines:
             items = "\n".join(f"- {line}" for line in lines)
             text = self.words("reminder", items=items)
-            self.log.append(TextAdded("reminder", text), agent=self.spec.id)
+            added = TextAdded("reminder", text, limit=FILLING if is_filling else "")
+            self.log.append(added, agent=self.spec.id)
             state.add([], [text])
-            state.sight.heard("reminder", text, turns=state.turns)
+            state.sight.heard(added, turns=state.turns)
         state.sight.remind = False
 
 
+def _is_filling(state: AgentState, numbers: Numbers) -> bool:
+    """Return whether an agent is to be told that its earlier steps will go."""
+    if numbers.soft_tokens is None or state.sight.is_warned:
+        return False
+    since = state.turns - state.sight.compacted_at
+    is_over = state.shown.tokens + state.pending_tokens > numbers.soft_tokens
+    return is_over and since >= numbers.reminder_turns
+
+
 def reminders(
-    state: AgentState, hooks: Hooks, uses: Sequence[Use], *, limit_tokens: int
+    state: AgentState,
+    hooks: Hooks,
+    uses: Sequence[Use],
+    *,
+    is_filling: bool,
+    limit_tokens: int,
 ) -> list[str]:
     """Return what there is to be reminded of, a line each, within a limit.
 
@@ -73,9 +97,11 @@ def reminders(
         state: the agent's.
         hooks: what its role adds.
         uses: how much of each limit is used.
+        is_filling: its context has passed the soft mark.
         limit_tokens: of all lines together.
     """
-    lines: list[str] = []
+    lines: list[str] = [FILLING_WORDS] if is_filling else []
+    limit_tokens -= sum(map(state.count, lines))
     for line in _all(state, hooks, uses):
         tokens = state.count(line) + 2
         if tokens <= limit_tokens:

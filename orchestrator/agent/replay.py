@@ -266,13 +266,13 @@ class Replay:
         if event.data["reason"] == "findings":
             state.add_late(event.data["text"], arrivals(event).ids)
             return
-        state.pending_texts.append(event.data["text"])
+        added = parse(event, TextAdded)
+        state.pending_texts.append(added.text)
         state.due = ""
-        state.sight.heard(event.data["reason"], event.data["text"], turns=state.turns)
-        if event.data["reason"] == "wrap_up":
-            added = parse(event, TextAdded)
+        state.sight.heard(added, turns=state.turns)
+        if added.reason == "wrap_up":
             state.wrap_up = added.limit, added.allowed
-        if event.data["reason"] != "limit":
+        if added.reason != "limit":
             state.raise_limit()
         elif state.limited is not None:
             state.limited.is_told = True

@@ -9,13 +9,20 @@ from orchestrator.context.layout import ShownResult
 from orchestrator.context.showings import Showings
 from orchestrator.context.shown import Shown
 from orchestrator.context.transcript import Transcript
-from orchestrator.events import ContextCleared, ContextCompacted, ModelAnswered
+from orchestrator.events import (
+    ContextCleared,
+    ContextCompacted,
+    ModelAnswered,
+    TextAdded,
+)
 from orchestrator.events.of_agent import Label
 from orchestrator.messages import text_of
 from orchestrator.tools.calls import CallResult
 
-__all__ = ["Sight"]
+__all__ = ["FILLING", "Sight"]
 
+FILLING = "context"
+"""`limit` of a reminder that says that the context is filling."""
 AGAIN_TURNS = 3
 """A result that is asked for again within so many turns of its clear was needed."""
 
@@ -40,6 +47,7 @@ class Sight:
         rent_usd: paid for carrying what a clear would take away, since the last edit.
         remind: it is to be reminded of what holds.
         reminded_at: turns made when it was reminded last.
+        is_warned: it was told since the newest compaction that its context is filling.
     """
 
     showings: Showings = field(default_factory=Showings)
@@ -56,19 +64,15 @@ class Sight:
     rent_usd: float = 0.0
     remind: bool = False
     reminded_at: int = 0
+    is_warned: bool = False
 
-    def heard(self, reason: str, text: str, *, turns: int) -> None:
-        """Take note of a text of the program.
-
-        Args:
-            reason: as in `text.added`.
-            text: of it.
-            turns: made up to now.
-        """
-        if reason == "steer":
-            self.words.append(text)
-        elif reason == "reminder":
+    def heard(self, added: TextAdded, *, turns: int) -> None:
+        """Take note of a text of the program, after so many turns."""
+        if added.reason == "steer":
+            self.words.append(added.text)
+        elif added.reason == "reminder":
             self.remind, self.reminded_at = False, turns
+            self.is_warned = self.is_warned or added.limit == FILLING
 
     def take_in(
         self,
@@ -138,7 +142,7 @@ class Sight:
         self.put_back += event.added
         self.compacted, self.compacted_at = event, turns
         self.compacted_to_tokens = shown.tokens
-        self.remind = True
+        self.remind, self.is_warned = True, False
         self.edited(shown)
 
     def edited(self, shown: Shown) -> None:

@@ -284,7 +284,8 @@ class TextAdded(Payload):
     delivers: list[str] = field(default_factory=list)
     """Deliveries in it, never made again: `a3`, or `a3/1` for its first follow-up."""
     limit: str = ""
-    """With `wrap_up`: the limit that it is about."""
+    """With `wrap_up`: the limit that it is about. With `reminder`: `context`, where it
+    says that the context is filling."""
     allowed: float = 0.0
     """With `wrap_up`: the size of that limit then."""
 

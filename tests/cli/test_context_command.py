@@ -86,7 +86,7 @@ def test_offenders_and_what_was_missed_are_named(
     assert "read_file            4 calls, 12k, carried 24k" in text
     assert "3k × 3 requests  h2 reads src/mod_2.py, gone from turn 6 on" in text
     assert "opened at turn 5: h5 opens h1" in text
-    assert "called again at turn 6: h6.1 reads src/mod_2.py" in text
+    assert "called again at turn 6: h6 reads src/mod_2.py" in text
     assert "errors 0 of 3 → 2 of 4 calls" in text
 
 
