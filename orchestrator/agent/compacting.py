@@ -130,10 +130,7 @@ class Compactor:
         shown = state.shown
         cut = safe_cut(shown.messages, keep_steps=keep_steps)
         dropped, tail = shown.messages[1:cut], shown.messages[cut:]
-        state.sight.compacted_at, state.sight.compacted_to_tokens = (
-            state.turns,
-            shown.tokens,
-        )
+        state.sight.tried(shown, turns=state.turns)
         if not dropped:
             return False
         if numbers.policy != "ladder":

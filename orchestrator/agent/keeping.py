@@ -106,7 +106,12 @@ class Keeper:
         return await self.compactor.flatten(state, numbers=self.numbers(state))
 
     async def fit(self, state: AgentState, pulse: Pulse) -> None:
-        """Clear or compact what the policy says, before a request."""
+        """Clear or compact what the policy says, before a request; once for a turn.
+
+        So a request that is made again, by this process or a later one, is the same.
+        """
+        if state.sight.fitted_for == state.turns + 1:
+            return
         numbers = self.numbers(state)
         state.sight.clears_next = False
         layout = layout_of(state, numbers, at_break=self._is_break(state))
@@ -124,6 +129,7 @@ class Keeper:
             case Nothing():
                 state.sight.rent_usd += rent_of(layout, numbers, rates)
                 state.sight.clears_next = decision.predicts_clear
+        state.sight.fitted_for = state.turns + 1
 
     async def react(self, state: AgentState, pulse: Pulse, *, why: str) -> bool:
         """Make a conversation shorter that its window does not hold.

@@ -130,12 +130,15 @@ class Mender:
         if window is None:
             return ""
         output = min(state.max_output_tokens, LAST_OUTPUT_TOKENS)
-        excess = state.shown.tokens + output - window
         held = list(held_results(state.shown.messages, state.count))
-        chosen = to_leave_out(held, excess, spared=DELEGATION)
-        if not all(each.is_newest for each in chosen):
-            self._drop_thinking(state, WHY_LEFT_OUT)
-        for each in chosen:
+        done = ""
+        while chosen := to_leave_out(
+            held, state.shown.tokens + output - window, spared=DELEGATION
+        ):
+            each, done = chosen[0], "results"
+            held.remove(each)
+            if not each.is_newest:
+                self._drop_thinking(state, WHY_LEFT_OUT)
             content = each.content
             data = content.encode() if isinstance(content, str) else encode(content)
             ref = await anyio.to_thread.run_sync(self.store, data)
@@ -144,7 +147,7 @@ class Mender:
             )
             self.log.append(replaced, agent=self.agent)
             state.replace_result(replaced)
-        return "results" if chosen else ""
+        return done
 
     def _leave_out(self, state: AgentState, features: Iterable[str], told: str) -> None:
         adapted = ModelAdapted(state.form.model, sorted(features), told)

@@ -95,6 +95,8 @@ class Replay:
     """Calls with effects that were started."""
     _turn: int = 0
     """Of the newest request."""
+    _was_futile: bool = False
+    """A summary was asked for, and nothing has come of it."""
     _recovered: int = 0
     """`seq` of the newest reply that is lost and of which calls are known."""
 
@@ -132,8 +134,9 @@ class Replay:
 
     def _requested(self, event: Event) -> None:
         state = self.state
-        if event.data.get("purpose"):
+        if purpose := event.data.get("purpose"):
             self._receive()
+            self._was_futile = purpose == "summary"
             return
         if self.proof and self.proof.is_void(event, state):
             return
@@ -145,7 +148,11 @@ class Replay:
             self.proof.check(event, state)
         self._turn = event.data["turn"]
         state.sight.rent_usd = event.data.get("rent_usd") or 0.0
-        state.sight.aside = None
+        state.sight.clears_next = bool(event.data.get("newest_unwritten"))
+        state.sight.fitted_for, state.sight.aside = self._turn, None
+        if self._was_futile:
+            self._was_futile = False
+            state.sight.tried(state.shown, turns=state.turns)
         state.cache.sent(state.shown.rewritten)
 
     def _failed(self, event: Event) -> None:
@@ -201,10 +208,13 @@ class Replay:
     def _cleared(self, event: Event) -> None:
         self._receive()
         self.state.clear(parse(event, ContextCleared))
+        self.state.sight.fitted_for = event.data["turn"]
 
     def _compacted(self, event: Event) -> None:
         self._receive()
         self.state.compact(parse(event, ContextCompacted))
+        self.state.sight.fitted_for = event.data["turn"]
+        self._was_futile = False
 
     def _receive(self) -> None:
         """Make ready for a reply, whose request may be lost."""

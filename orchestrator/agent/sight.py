@@ -43,6 +43,7 @@ class Sight:
         aside: answer to the newest question beside the conversation, if what it was
             asked for is not done yet.
         clears_next: results are likely to be cleared before the request after the next.
+        fitted_for: turn whose request was made to fit: what was decided for it holds.
         is_bound: thinking has been refused, since something before it had changed.
         rent_usd: paid for carrying what a clear would take away, since the last edit.
         remind: it is to be reminded of what holds.
@@ -60,6 +61,7 @@ class Sight:
     compacted_to_tokens: int | None = None
     aside: ModelAnswered | None = None
     clears_next: bool = False
+    fitted_for: int = 0
     is_bound: bool = False
     rent_usd: float = 0.0
     remind: bool = False
@@ -135,6 +137,10 @@ class Sight:
             if result is not None and made is not None and result.label == "critical":
                 self.pinned[made.reference] = text_of([block])
 
+    def tried(self, shown: Shown, *, turns: int) -> None:
+        """Take note of a compaction that is about to be tried."""
+        self.compacted_at, self.compacted_to_tokens = turns, shown.tokens
+
     def was_compacted(
         self, event: ContextCompacted, shown: Shown, *, turns: int
     ) -> None:
@@ -149,4 +155,4 @@ class Sight:
         """Take note of an edit: what is no longer sent shows nothing."""
         for call in self.showings.calls - shown.results.keys():
             self.showings.forget(call)
-        self.rent_usd, self.aside = 0.0, None
+        self.rent_usd, self.aside, self.clears_next = 0.0, None, False

@@ -291,7 +291,7 @@ class AgentState:
         self.max_output_tokens = min(self.max_output_tokens, most)
         self.shown.drop_thinking()
         self.shown.doubt()
-        self.turns = replaced.turn - 1
+        self.turns, self.sight.fitted_for = replaced.turn - 1, 0
         self.ending, self.window = None, None
         if self.limited is not None:
             self.limited.is_answered = False
@@ -346,6 +346,7 @@ class AgentState:
         self.ending, self.due = None, ""
         self.prior, self.streaks = {}, Streaks()
         self.wrap_up = None
+        self.sight.fitted_for = 0
 
     def ask(self, text: str) -> None:
         """Put a further question to it, after it had ended."""

@@ -102,9 +102,9 @@ async def test_a_late_one_does_not_wait_where_the_head_is_known() -> None:
 
 
 async def test_nobody_waits_longer_than_the_bound() -> None:
-    fan = Fan(HeadStart(wait_s=0.03))
+    fan = Fan(HeadStart(wait_s=0.1))
 
-    before, after = await play(fan, "abc", lambda: anyio.sleep(0.05))
+    before, after = await play(fan, "abc", lambda: anyio.sleep(0.15))
 
     assert before == ["a"]
     assert after == ["a", "b", "c"]

@@ -11,14 +11,16 @@ from typing import Any
 
 import pytest
 from agent_bench import DONE, PRICE, AgentBench, Echo
-from cache_model import CacheModel, CachingModel, Served
+from cache_model import CacheModel, CachingModel, Served, size_up_to
 
+from orchestrator.agent.cache_watch import CLEARED
 from orchestrator.agent.hooks import Hooks
 from orchestrator.agent.spec import Outcome
 from orchestrator.clock import Clock
 from orchestrator.messages import Block, encode, text_block
 from orchestrator.models.base import ModelRequest, OnRetry, Reply
 from orchestrator.spec.limits import AgentLimits
+from orchestrator.spec.policy import ContextPolicy
 from orchestrator.testing import FakeClock, ScriptedModel, Step, call, reply, think
 
 SYSTEM = [text_block("You are a test. " * 400)]
@@ -71,8 +73,14 @@ class Played:
         return [each.data for each in self.bench.events("cache.missed")]
 
 
-def bench_of(folder: Path, clock: Clock) -> AgentBench:
-    return AgentBench(folder, (Echo(),), price=PRICE, clock=clock)
+UNEDITED = ContextPolicy(policy="budget")
+"""Nobody knows the window here, so that nothing is ever too much."""
+
+
+def bench_of(
+    folder: Path, clock: Clock, policy: ContextPolicy = UNEDITED
+) -> AgentBench:
+    return AgentBench(folder, (Echo(),), price=PRICE, clock=clock, policy=policy)
 
 
 async def play(
@@ -82,10 +90,11 @@ async def play(
     hooks: Hooks | None = None,
     waits: tuple[float, ...] = (),
     cache: CacheModel | None = None,
+    policy: ContextPolicy = UNEDITED,
     **changes: Any,
 ) -> Played:
     clock = FakeClock(datetime(2026, 11, 30, tzinfo=UTC))
-    bench = bench_of(folder, clock)
+    bench = bench_of(folder, clock, policy)
     model = CachingModel(ScriptedModel(list(script)), clock, cache)
     played = Played(bench, model, clock)
     given = {"system": SYSTEM, **changes}
@@ -157,6 +166,35 @@ async def test_each_request_reads_everything_before_it(
     assert len(played.served) == len(script)
     check(played.served)
     assert played.alarms() == []
+
+
+async def test_a_clear_costs_what_is_behind_the_stubs_before_and_nothing_later(
+    tmp_path: Path,
+) -> None:
+    script: list[Step] = [*(echo(1, 1000) for _ in range(40)), DONE]
+
+    played = await play(tmp_path, script, policy=ContextPolicy())
+
+    asked = {each.data["turn"]: each for each in played.bench.events("model.requested")}
+    clears = played.bench.events("context.cleared")
+    stubs = {each.data["turn"]: [*each.data["stubs"]][-1] for each in clears}
+    assert len(asked) == len(played.served)
+    assert len(stubs) > 2
+    newest, reads = "", played.served[0].written
+    for turn, (body, served) in enumerate(played.model.served[1:], start=2):
+        if turn in stubs:
+            # What was new before a clear was not written: nothing would have read it.
+            assert asked[turn - 1].data["newest_unwritten"]
+            reads = size_up_to(body, newest) if newest else played.served[0].written
+            newest = stubs[turn]
+        assert served.read == reads
+        if turn + 1 in stubs:
+            assert served.written == 0
+        else:
+            assert served.fresh == 0
+        reads += served.written
+    told = {each["turn"]: each["detail"] for each in played.alarms()}
+    assert told == dict.fromkeys(stubs, CLEARED)
 
 
 async def test_most_of_a_long_conversation_is_read(tmp_path: Path) -> None:

@@ -27,15 +27,32 @@ PROMPT = "prompt is too long: {sent} tokens > {window} maximum"
 
 def make(folder: Path, window: int | None = None) -> AgentBench:
     folder.mkdir(exist_ok=True)
-    return AgentBench(folder, [Echo()], window=window)
+    return AgentBench(folder, [Echo(said)], window=window)
+
+
+def said(text: str) -> str:
+    """So long a text as is asked for, or what is said."""
+    return LONG[: int(text)] if text.isdigit() else text
 
 
 def outputs(bench: AgentBench) -> list[int]:
     return [each.max_output_tokens for each in bench.requests]
 
 
-def served(window: int, *, says: str = "", counts_output: bool = True) -> Any:
-    """An endpoint with a window of so many tokens, four bytes each; DONE at the end."""
+def served(
+    window: int,
+    *,
+    says: str = "",
+    counts_output: bool = True,
+    steps: int = 14,
+    calls: int = 1,
+    wordy: bool = False,
+) -> Any:
+    """An endpoint with a window of so many tokens, four bytes each.
+
+    Each of so many steps makes so many calls; then, or in a last call, it is DONE. If
+    it is wordy, the calls are as long as their results.
+    """
 
     def play(request: ModelRequest) -> Step:
         sent = len(request.body) // 4 + 1
@@ -47,44 +64,80 @@ def served(window: int, *, says: str = "", counts_output: bool = True) -> Any:
             told = says or BOTH
             told = told.format(sent=sent, output=output, window=window)
             return fail("too_long", told)
-        if "[last_call]" in text_of(request.messages[-1]["content"]):
+        told = text_of(request.messages[-1]["content"])
+        if "[summarize" in told:
+            return SUMMARY
+        step = 1 + max((int(name[1:3]) for name in calls_in(request)), default=-1)
+        if "[last_call]" in told or step == steps:
             return DONE
-        steps = sum(each["role"] == "assistant" for each in request.messages)
-        return [think("hm"), use(f"t{steps}", text=LONG[: 4000 + steps])]
+        names = [f"t{step:02}{n:02}" for n in range(calls)]
+        sizes = [4000 + step + n for n in range(calls)]
+        asked = [
+            use(name, text=LONG[:size] if wordy else str(size))
+            for name, size in zip(names, sizes, strict=True)
+        ]
+        return [think("hm"), *asked]
 
     return play
+
+
+def calls_in(request: ModelRequest) -> list[str]:
+    blocks = [block for each in request.messages for block in each["content"]]
+    return [block["id"] for block in blocks if block["type"] == "tool_use"]
+
+
+SUMMARY = (
+    "# Work done\nLines were read.\n# Decisions and why\nNone.\n"
+    "# Failed attempts and why\nNone.\n# Facts and figures\nLines say hardly "
+    "anything.\n# Open items and next step\nRead on.\n# Pointers\nNone."
+)
 
 
 class TestBeforeItLeaves:
     async def test_the_output_is_what_the_prompt_leaves_of_the_window(
         self, tmp_path: Path
     ) -> None:
-        bench = make(tmp_path, window=3000)
-        first = reply(use("t1"), usage=Usage(input_tokens=1200, output_tokens=100))
+        bench = make(tmp_path, window=12_000)
+        first = reply(use("t1"), usage=Usage(input_tokens=10_400, output_tokens=100))
 
         await bench.run([first, DONE])
 
-        assert outputs(bench)[0] == 2000
+        [started] = bench.events("agent.started")
+        assert outputs(bench)[0] == started.data["settings"]["max_output_tokens"]
         asked = bench.events("model.requested")[1].data
-        room = 3000 - asked["estimated_tokens"]
+        room = 12_000 - asked["estimated_tokens"]
         assert 0.9 * room < asked["max_output_tokens"] < room
 
-    async def test_without_room_for_an_answer_only_the_last_call_is_left(
+    async def test_without_room_and_with_nothing_to_free_only_the_last_call_is_left(
         self, tmp_path: Path
     ) -> None:
         bench = make(tmp_path, window=9000)
         bench.tools = [Echo(lambda _text: LONG)]
+        usage = Usage(input_tokens=7400, output_tokens=100)
 
-        outcome = await bench.run([use("t1"), use("t2"), DONE])
+        outcome = await bench.run([reply(use("t1"), usage=usage), DONE])
 
         assert (outcome.kind, outcome.limit) == ("submitted", "window")
         [limit] = bench.events("limit.reached")
         assert limit.data["limit"] == "window"
         assert limit.data["allowed"] == 9000
         last = bench.requests[-1]
-        assert results_in(last)["t2"].startswith("This result is left out")
-        # The newest result makes room enough: the older one stays.
-        assert text_of(last.messages[2]["content"]).startswith("A line")
+        assert results_in(last)["t1"].startswith("This result is left out")
+
+    async def test_what_can_be_freed_is_and_the_run_goes_on(
+        self, tmp_path: Path
+    ) -> None:
+        bench = make(tmp_path, window=9000)
+
+        outcome = await bench.run(served(9000, counts_output=False))
+
+        assert (outcome.kind, outcome.limit) == ("submitted", "")
+        assert bench.events("context.cleared")
+        assert not bench.events("limit.reached", "model.failed", "result.replaced")
+        assert len(bench.events("tool.ended")) == 15
+        for asked in bench.events("model.requested"):
+            sent = asked.data["estimated_tokens"]
+            assert sent + asked.data["max_output_tokens"] <= 9000
 
     async def test_a_window_that_nobody_knows_is_no_bound(self, tmp_path: Path) -> None:
         bench = make(tmp_path)
@@ -144,14 +197,33 @@ class TestRefused:
         "says",
         ["", "the request exceeds the available context size, try increasing it"],
     )
+    async def test_the_run_goes_on_below_the_window_that_it_finds(
+        self, tmp_path: Path, says: str, counts_output: bool
+    ) -> None:
+        bench = make(tmp_path)
+        play = served(9000, says=says, counts_output=counts_output)
+
+        outcome = await bench.run(play, max_output_tokens=800)
+
+        assert (outcome.kind, outcome.limit) == ("submitted", "")
+        assert bench.events("context.cleared", "context.compacted")
+        assert len(bench.events("tool.ended")) == 15
+        assert len(bench.events("model.failed")) <= 3
+        assert not bench.events("limit.reached", "result.replaced")
+
+    @pytest.mark.parametrize("counts_output", [True, False])
+    @pytest.mark.parametrize(
+        "says",
+        ["", "the request exceeds the available context size, try increasing it"],
+    )
     async def test_a_last_call_that_fits_is_made(
         self, tmp_path: Path, says: str, counts_output: bool
     ) -> None:
         bench = make(tmp_path)
+        # Nothing of the only step may go before the model has seen it.
+        play = served(9000, says=says, counts_output=counts_output, calls=12)
 
-        outcome = await bench.run(
-            served(9000, says=says, counts_output=counts_output), max_output_tokens=800
-        )
+        outcome = await bench.run(play, max_output_tokens=800)
 
         assert (outcome.kind, outcome.limit) == ("submitted", "window")
         assert len(bench.events("model.failed")) <= 3
@@ -185,30 +257,47 @@ class TestRefused:
         assert (outcome.kind, outcome.limit) == ("limit", "window")
         assert len(bench.requests) == 3
 
+    @pytest.mark.parametrize(
+        ("play", "limit", "edits"),
+        [
+            pytest.param(served(9000, calls=12), "window", set(), id="full"),
+            pytest.param(
+                served(9000), "", {"context.cleared"},
+                id="cleared", marks=pytest.mark.slow,
+            ),
+            pytest.param(
+                served(9000, wordy=True, steps=8), "",
+                {"context.cleared", "context.compacted"},
+                id="compacted", marks=pytest.mark.slow,
+            ),
+        ],
+    )  # fmt: skip
     async def test_cut_after_any_event_the_same_bytes_leave(
-        self, tmp_path: Path
+        self, tmp_path: Path, play: Any, limit: str, edits: set[str]
     ) -> None:
-        play = served(9000)
-        whole = make(tmp_path / "whole")
-        await whole.run(play, max_output_tokens=800)
-        sent = [each.body for each in whole.requests]
+        bench = make(tmp_path)
+        await bench.run(play, max_output_tokens=800)
+        sent = [each.body for each in bench.requests]
+        made = {each.kind for each in bench.events()}
+        assert made & {"context.cleared", "context.compacted"} == edits
+        compacted = bench.events("context.compacted")
+        assert {each.data["how"] for each in compacted} <= {"model"}
 
-        for seq in range(1, len(whole.events()) + 1):
-            bench = make(tmp_path / f"b{seq}")
-            await bench.run(play, max_output_tokens=800)
+        for seq in range(len(bench.events()), 0, -1):
             bench.cut(seq)
             ended = len(bench.events("model.answered", "model.failed"))
 
             outcome = await bench.resume(play)
 
-            assert (outcome.kind, outcome.limit) == ("submitted", "window"), seq
+            assert (outcome.kind, outcome.limit) == ("submitted", limit), seq
             assert [each.body for each in bench.requests] == sent[ended:], seq
             events = bench.events()
             asked = [n for n, each in enumerate(events) if "requested" in each.kind]
             for at, request in zip(
                 reversed(asked), reversed(bench.requests), strict=False
             ):
-                assert transcript(events[: at + 1], "lead") == request.messages
+                if not events[at].data.get("purpose"):
+                    assert transcript(events[: at + 1], "lead") == request.messages
 
 
 class TestExceededByTheAnswer:
@@ -237,7 +326,9 @@ class TestExceededByTheAnswer:
         outcome = await bench.run([use("t0", text=LONG), full, DONE])
 
         assert results_in(bench.requests[-1]) == {"t1": "hello", "t2": NO_ROOM}
-        assert (outcome.kind, outcome.limit) == ("submitted", "window")
+        assert (outcome.kind, outcome.limit) == ("submitted", "")
+        [cleared] = bench.events("context.cleared")
+        assert list(cleared.data["stubs"]) == ["t0"]
         # More output would be no help.
         assert max(outputs(bench)) == 2000
 

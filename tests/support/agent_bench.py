@@ -28,6 +28,7 @@ from orchestrator.models.features import Lacks
 from orchestrator.models.pricing import Price, Rates
 from orchestrator.security.workspace import Workspace
 from orchestrator.spec.limits import AgentLimits
+from orchestrator.spec.policy import ContextPolicy
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.eventlog import EventLog
 from orchestrator.store.reading import read_events
@@ -132,6 +133,7 @@ class AgentBench:
     price: Price | Mapping[str, Price] | None = None
     fallback: str = ""
     window: int | None = None
+    policy: ContextPolicy = field(default_factory=ContextPolicy)
     lacks: Lacks = field(default_factory=Lacks)
     clock: Clock = field(default_factory=FakeClock)
     words: Callable[..., str] = lambda name, **given: f"[{name}] {given}"
@@ -162,6 +164,7 @@ class AgentBench:
             clip=partial(clip_text, count=estimate),
             words=self.words,
             base_tools=(ReadFile(), *self.tools),
+            policy=self.policy,
             lacks=self.lacks,
             fallback=self.fallback,
             window_of=lambda _name: self.window,

@@ -24,7 +24,7 @@ from orchestrator.messages import encode
 from orchestrator.models.base import Model, ModelRequest, OnRetry, Reply, Usage
 from orchestrator.models.pricing import Price
 
-__all__ = ["CacheModel", "CachingModel", "Ledger", "Served", "caching"]
+__all__ = ["CacheModel", "CachingModel", "Ledger", "Served", "caching", "size_up_to"]
 
 MOST_MARKS = 4
 LOOKBACK = 20
@@ -149,6 +149,19 @@ def _laid_out(body: dict[str, Any]) -> _Prompt:
         prompt.prefixes.append(digest.digest())
         prompt.tokens.append(tokens)
     return prompt
+
+
+def size_up_to(body: dict[str, Any], call: str) -> int:
+    """How many tokens a request has up to the result of a call, that included."""
+    sizes = _laid_out(body).tokens
+    places = (
+        at for at, (_, block) in enumerate(_blocks(body)) if _answers(block, call)
+    )
+    return sizes[next(places)]
+
+
+def _answers(block: dict[str, Any], call: str) -> bool:
+    return block.get("tool_use_id") == call
 
 
 def _blocks(body: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
