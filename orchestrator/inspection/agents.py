@@ -266,9 +266,9 @@ class AgentView:
 
     def _on_requested(self, data: dict[str, Any], _at: datetime | None) -> None:
         self._open()
-        self.turns = max(self.turns, int(number(data.get("turn"))))
         estimated = int(number(data.get("estimated_tokens")))
         if not data.get("purpose"):
+            self.turns = max(self.turns, int(number(data.get("turn"))))
             self.context_tokens = estimated
         most = estimated + int(number(data.get("max_output_tokens")))
         most = int(number(data.get("reserved_tokens"))) or most

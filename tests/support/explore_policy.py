@@ -3,7 +3,8 @@
 The lead delegates one brief per part; a worker reads and greps the files of its part
 in turn and hands in quotes of what it was shown. Every reply begins with a thinking
 block that is signed over all that came before it, as the newest models do, and a
-request in which that has changed is refused.
+request in which that has changed is refused. Where what came before it was rewritten,
+the block has to be left out, and a text may say what it showed.
 """
 
 from __future__ import annotations
@@ -92,6 +93,8 @@ class ExplorePolicy:
     """What the lines begin with that workers quote."""
     violations: list[str] = field(default_factory=list)
     _issued: dict[str, list[Block]] = field(default_factory=dict)
+    _asked: set[str] = field(default_factory=set)
+    """What stood before each thought."""
 
     def __call__(self, asked: dict[str, Any]) -> Answer:
         problem = self._binding_problem(asked)
@@ -102,6 +105,7 @@ class ExplorePolicy:
         done = self.done(asked)
         parts = self._lead(asked, done) if is_lead else self._worker(asked, done)
         thought = f"{PLAN if is_lead else 'Step'} {done}: what comes next."
+        self._asked.add(_signature(asked, len(asked["messages"]), ""))
         sign = _signature(asked, len(asked["messages"]), thought)
         content = [thinking(thought, sign), *parts]
         return self.say(asked, content)
@@ -159,7 +163,7 @@ class ExplorePolicy:
         return {"status": "complete", "summary": "The limit is found.", "items": items}
 
     def _binding_problem(self, asked: dict[str, Any]) -> str:
-        """Thinking goes back as it came, behind what it came behind."""
+        """Thinking goes back as it came, behind what it came behind, or not at all."""
         for place, message in enumerate(asked["messages"]):
             if message["role"] != "assistant":
                 continue
@@ -171,8 +175,12 @@ class ExplorePolicy:
                     return f"messages.{place}: `thinking` is bound to another prefix"
                 if _plain(content) != self._issued[right]:
                     return f"messages.{place}: the turn of a `thinking` was modified"
-            if not thoughts:
+            if thoughts:
+                continue
+            if _signature(asked, place, "") in self._asked:
                 return f"messages.{place}: the `thinking` of this turn is gone"
+            if _said(content) not in map(_said, self._issued.values()):
+                return f"messages.{place}: the turn of a `thinking` was modified"
         return ""
 
 
@@ -192,6 +200,16 @@ def _facts(
                     path = paths[block["tool_use_id"]]
                     found[path] = (path, shown[1], shown[2])
     return list(found.values())
+
+
+def _said(content: Sequence[Block]) -> list[Block]:
+    """What a turn holds beside its thinking."""
+    return [
+        block
+        for block in _plain(content)
+        if block["type"] != "thinking"
+        and not block.get("text", "").startswith("(thinking) ")
+    ]
 
 
 def _signature(asked: dict[str, Any], place: int, thought: str) -> str:
