@@ -245,7 +245,8 @@ class Compactor:
                 check_summary,
                 draft.text,
                 old=[*([earlier] if earlier else []), *said(dropped)],
-                results=[*heard([state.shown.messages[0], *dropped])],
+                # It may tell of what stays as well.
+                results=[*heard([*state.shown.messages]), *said(tail)],
                 state=[*lines_of(state.transcript.messages[0]), *state_lines(record)],
                 references=[
                     *references_up_to(len(state.transcript.steps)),

@@ -1,0 +1,166 @@
+"""What stays true however often a conversation is compacted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from long_work import LongWork, compacted, lay_parts, seen_in, summary
+from run_bench import OBJECTIVE, Ended, RunBench
+
+from orchestrator.api import Orchestrator
+from orchestrator.messages import text_of
+from orchestrator.models.base import ModelRequest
+from orchestrator.testing import FakeClock, ScriptedModel, Step, call, fail
+
+CONSTRAINTS = (
+    "Never write below vendor/.",
+    "Do NOT push; only the owner pushes.",
+    "不要打开 secrets 目录。",
+)
+OFTEN = {"every_turns": 3}
+
+
+async def worked(
+    bench: RunBench, lead: LongWork, **fields: Any
+) -> tuple[Ended, ScriptedModel]:
+    model = ScriptedModel(lead)
+    given = {"constraints": CONSTRAINTS, "context_policy": OFTEN, **fields}
+    ended = await bench.run(model, **given)
+    assert ended.result.state == "done", ended.result
+    return ended, model
+
+
+def after_compaction(model: ScriptedModel) -> list[ModelRequest]:
+    """The requests in which a text stands in the place of earlier steps."""
+    return [
+        each
+        for each in model.requests
+        if "# The work so far" in text_of(each.messages[0]["content"])
+    ]
+
+
+def careless(request: ModelRequest, _number: int) -> Step:
+    """A summary that leaves out all but how far the work is."""
+    return summary(work="- Some parts are read.", open="- Read on.")
+
+
+@pytest.mark.parametrize("how", ["model", "mechanical"])
+async def test_after_ten_compactions_objective_and_constraints_are_there_word_for_word(
+    tmp_path: Path, how: str
+) -> None:
+    bench, lead = lay_parts(tmp_path), LongWork(36)
+    if how == "mechanical":
+        lead.summaries = lambda _request, _number: fail("overloaded")
+
+    ended, model = await worked(bench, lead)
+
+    edits = compacted(ended.events())
+    assert len(edits) >= 10
+    assert {each["how"] for each in edits} == {how}
+    for request in model.requests:
+        said = str(request.messages[0]["content"][0]["text"])
+        assert OBJECTIVE in said
+        assert all(each in said for each in CONSTRAINTS)
+
+
+async def test_ten_summaries_are_one_that_stays_bounded_and_true(
+    tmp_path: Path,
+) -> None:
+    ended, model = await worked(lay_parts(tmp_path), LongWork(36))
+
+    edits = compacted(ended.events())
+    sizes = [each["tokens_after"] for each in edits]
+    assert max(sizes) <= 1.1 * sizes[1]
+    for each in edits:
+        assert each["text"].count("## Work done") == 1
+        assert each["added"] == []
+        assert [check["found"] for check in each["checks"]] == [0] * 8
+    last = seen_in(model.requests[-1])
+    assert all(f"Part {n} has the code K-{n * 37 + 1000}." in last for n in range(30, 36))
+
+
+async def test_what_careless_summaries_leave_out_does_not_pile_up(
+    tmp_path: Path,
+) -> None:
+    rules = {n: f"We must not change table T-{n}00 before day {n + 10}." for n in range(2, 36)}
+    lead = LongWork(36, careless, says=rules)
+
+    ended, model = await worked(lay_parts(tmp_path), lead)
+
+    edits = compacted(ended.events())
+    assert len(edits) >= 10
+    assert all(each["added"] for each in edits)
+    assert all(rules[n] in seen_in(model.requests[-1]) for n in range(8, 36))
+    sizes = [each["parts"]["state"] for each in edits]
+    assert max(sizes) <= 2500
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "",
+        "- At first we were told to leave db/prod.ini alone.",
+        "- db/prod.ini may be changed now.",
+    ],
+    ids=["dropped", "told as past", "turned round"],
+)
+async def test_a_must_not_still_binds_where_a_summary_weakens_it(
+    tmp_path: Path, told: str
+) -> None:
+    rule = "The owner says that we must not change db/prod.ini."
+
+    def weak(request: ModelRequest, number: int) -> Step:
+        return summary(work="- Some parts are read.", facts=told, open="- Read on.")
+
+    ended, model = await worked(lay_parts(tmp_path), LongWork(36, weak, says={2: rule}))
+
+    assert len(compacted(ended.events())) >= 10
+    later = after_compaction(model)
+    assert len(later) > 30
+    assert all("must not change db/prod.ini" in seen_in(each) for each in later)
+    assert not any("may be changed now" in seen_in(each) for each in later[-1:])
+
+
+async def test_what_is_finished_stays_finished_in_plan_and_summary(
+    tmp_path: Path,
+) -> None:
+    plan = "- [x] Part 1 is read and filed as F-881.\n- [ ] Read the rest."
+    note = call("update_notes", section="Plan", mode="replace", text=plan)
+
+    def forgets(request: ModelRequest, number: int) -> Step:
+        if number == 1:
+            done = "- The migration of schema S-42 is finished and merged."
+            return summary(work=done, open="- Read on.")
+        return summary(facts="- Codes begin with K.", open="- Read on.")
+
+    lead = LongWork(36, forgets, acts={2: note})
+    ended, model = await worked(lay_parts(tmp_path), lead)
+
+    assert len(compacted(ended.events())) >= 10
+    for each in after_compaction(model):
+        assert "- [x] Part 1 is read and filed as F-881." in seen_in(each)
+        assert "schema S-42 is finished and merged" in seen_in(each)
+
+
+async def test_a_correction_by_a_person_survives_ten_compactions(
+    tmp_path: Path,
+) -> None:
+    correction = "Correction: it is the 2026 tariff that counts, not the 2025 one. 不要用旧表。"
+    bench, lead = lay_parts(tmp_path, 80), LongWork(2, careless)
+    model = ScriptedModel(lead)
+    async with Orchestrator(
+        runs_dir=bench.runs, model=model, clock=FakeClock()
+    ) as here:
+        task = bench.task(constraints=CONSTRAINTS, context_policy=OFTEN)
+        first = await here.run(task)
+        before = len(model.requests)
+        lead.parts = 40
+        second = Ended(await here.ask(first.folder, correction), model)
+
+    assert second.result.state == "done"
+    assert len(compacted(second.events())) >= 10
+    asked = [each for each in model.requests[before:]]
+    assert all(correction in seen_in(each) for each in asked)
+    assert all(each in seen_in(asked[-1]) for each in CONSTRAINTS)
