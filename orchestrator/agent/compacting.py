@@ -246,7 +246,7 @@ class Compactor:
                 draft.text,
                 old=[*([earlier] if earlier else []), *said(dropped)],
                 # It may tell of what stays as well.
-                results=[*heard([*state.shown.messages]), *said(tail)],
+                results=[*heard(state.shown.messages[1:]), *said(tail)],
                 state=[*lines_of(state.transcript.messages[0]), *state_lines(record)],
                 references=[
                     *references_up_to(len(state.transcript.steps)),

@@ -271,7 +271,8 @@ _OBLIGES: Final = any_of(
 _NARRATED: Final = any_of(
     r"""
     (?:I|we|it|they|he|she|which|that|there)(?:'d|'ve|'m)? (?:do not|don['’]t)|
-    (?:I|we|it|they|he|she|which|that|there)(?:'d|'ve|'m)? (?:never|must|always)|
+    (?:I|we|it|they|he|she|which|that|there)(?:'d|'ve|'m)?[ ]
+    (?:never|must(?! not\b)|always)|
     must be (?:a|an|the)|must have (?:been|\w+ed)
     """
 )

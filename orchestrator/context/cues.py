@@ -23,7 +23,9 @@ MAY_FORBID: Final = any_of(
 TOLD: Final = any_of(
     r"""
     \b(?:asked|said|told|wanted|mentioned|requested|reminded)\b.*\b(?:not|never)\b|
-    (?:曾|之前)?(?:提到|提过|说过|要求过)
+    \b(?:at first|initially|originally|early on|back then|in the beginning|
+    at the (?:start|beginning|outset))\b|
+    (?:曾|之前)?(?:提到|提过|说过|要求过)|一开始|起初|最初|当初
     """,
     before="",
     after="",

@@ -135,9 +135,16 @@ def _rules(old: Statements, shown: Statements) -> Iterator[Loss]:
         if _is_repeat(claim, handled, old):
             continue
         handled.append(claim)
-        is_bound = any(map(_binds, _telling(claim, old, shown)))
+        telling = _telling(claim, old, shown)
+        is_bound = any(_binds(each) and _names_same(claim, each) for each in telling)
         if not is_bound and not _is_told_abroad(claim, shown):
             yield Loss("rules", claim.text[:_LINE_CHARS], "said", 0)
+
+
+def _names_same(claim: Claim, other: Claim) -> bool:
+    """Return whether all that one names by an id or a path, the other names too."""
+    named = other.text.lower()
+    return all(name.lower().rstrip("/") in named for name in claim.names)
 
 
 def _is_foreign(claim: Claim, shown: Statements) -> bool:
@@ -153,7 +160,8 @@ def _binds(claim: Claim) -> bool:
 
 def _is_repeat(claim: Claim, handled: Sequence[Claim], old: Statements) -> bool:
     return any(
-        old.share(claim.terms, other.terms) >= _SAME_TOPIC
+        _names_same(claim, other)
+        and old.share(claim.terms, other.terms) >= _SAME_TOPIC
         and old.share(other.terms, claim.terms) >= _SAME_TOPIC
         for other in handled
     )
@@ -193,7 +201,7 @@ def _sections(
     summary: Summary, old: Statements, shown: Statements, references: Collection[str]
 ) -> Iterator[Loss]:
     """Yield lines for each section that is missing though there was something."""
-    earlier = [each for text in old.texts if (each := _sectioned(text))]
+    earlier = [each for text in old.said if (each := _sectioned(text))]
     for section, rank in _RANKS.items():
         if summary.sections.get(section):
             continue

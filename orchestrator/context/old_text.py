@@ -87,10 +87,13 @@ class Statements:
     def __init__(self, parts: Iterable[tuple[Kind, Sequence[str]]]) -> None:
         self.claims: list[Claim] = []
         self.texts: list[str] = []
+        self.said: list[str] = []
         self.listed: dict[str, list[int]] = {}
         for kind, texts in parts:
             for text in texts:
                 self.texts.append(text)
+                if kind == "said":
+                    self.said.append(text)
                 self._add(kind, text)
         self._rarest = math.log(1 + len(self.claims))
 

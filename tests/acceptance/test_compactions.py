@@ -78,13 +78,18 @@ async def test_ten_summaries_are_one_that_stays_bounded_and_true(
         assert each["added"] == []
         assert [check["found"] for check in each["checks"]] == [0] * 8
     last = seen_in(model.requests[-1])
-    assert all(f"Part {n} has the code K-{n * 37 + 1000}." in last for n in range(30, 36))
+    assert all(
+        f"Part {n} has the code K-{n * 37 + 1000}." in last for n in range(30, 36)
+    )
 
 
 async def test_what_careless_summaries_leave_out_does_not_pile_up(
     tmp_path: Path,
 ) -> None:
-    rules = {n: f"We must not change table T-{n}00 before day {n + 10}." for n in range(2, 36)}
+    rules = {
+        n: f"We must not change table T-{n}00 before day {n + 10}."
+        for n in range(2, 36)
+    }
     lead = LongWork(36, careless, says=rules)
 
     ended, model = await worked(lay_parts(tmp_path), lead)
@@ -127,15 +132,15 @@ async def test_what_is_finished_stays_finished_in_plan_and_summary(
     tmp_path: Path,
 ) -> None:
     plan = "- [x] Part 1 is read and filed as F-881.\n- [ ] Read the rest."
+    said = "The migration of schema S-42 is finished and merged."
     note = call("update_notes", section="Plan", mode="replace", text=plan)
 
     def forgets(request: ModelRequest, number: int) -> Step:
-        if number == 1:
-            done = "- The migration of schema S-42 is finished and merged."
-            return summary(work=done, open="- Read on.")
+        if number <= 2:
+            return summary(work=f"- {said}", open="- Read on.")
         return summary(facts="- Codes begin with K.", open="- Read on.")
 
-    lead = LongWork(36, forgets, acts={2: note})
+    lead = LongWork(36, forgets, acts={2: note}, says={3: said})
     ended, model = await worked(lay_parts(tmp_path), lead)
 
     assert len(compacted(ended.events())) >= 10
@@ -147,7 +152,9 @@ async def test_what_is_finished_stays_finished_in_plan_and_summary(
 async def test_a_correction_by_a_person_survives_ten_compactions(
     tmp_path: Path,
 ) -> None:
-    correction = "Correction: it is the 2026 tariff that counts, not the 2025 one. 不要用旧表。"
+    correction = (
+        "Correction: it is the 2026 tariff that counts, not the 2025 one. 不要用旧表。"
+    )
     bench, lead = lay_parts(tmp_path, 80), LongWork(2, careless)
     model = ScriptedModel(lead)
     async with Orchestrator(

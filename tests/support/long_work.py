@@ -28,8 +28,7 @@ __all__ = [
 
 REPORT = "All parts are read."
 _ASKED = re.compile(
-    "Write the summary of the (?:conversation|record)|"
-    "could not be taken as the summary"
+    "Write the summary of the (?:conversation|record)|could not be taken as the summary"
 )
 LINES = 25
 
