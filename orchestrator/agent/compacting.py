@@ -145,10 +145,16 @@ class Compactor:
             state, made, text, reopened, why=why, kept=len(tail), seconds=seconds
         )
 
-    async def flatten(self, state: AgentState, *, numbers: Numbers) -> bool:
+    async def flatten(self, state: AgentState, *, numbers: Numbers, why: str) -> bool:
         """Say all steps in one message; return whether that could be done.
 
-        For an endpoint that takes nothing of the conversation back as it was.
+        For an endpoint that takes nothing of the conversation back as it was, and for a
+        step that is too long to stand whole.
+
+        Args:
+            state: the agent's.
+            numbers: of its policy.
+            why: as in the event.
         """
         began = self.clock.monotonic()
         steps = state.shown.messages[1:]
@@ -169,7 +175,7 @@ class Compactor:
         )
         seconds = self.clock.monotonic() - began
         return self._apply(
-            state, made, text, reopened, why="thinking", kept=0, seconds=seconds
+            state, made, text, reopened, why=why, kept=0, seconds=seconds
         )
 
     def _apply(
@@ -192,7 +198,7 @@ class Compactor:
         parts = text.parts(whole, count=state.count)
         before = shown.tokens
         after = shown.size_with(parts, kept=kept)
-        if after > before * (1 - LEAST_GAIN) and kept:
+        if after > before * (1 - LEAST_GAIN) and why != "thinking":
             return False
         event = ContextCompacted(
             turn=state.turns + 1,

@@ -103,7 +103,8 @@ class Keeper:
         """Say the whole conversation in one message; return whether that is new."""
         if not state.sight.is_bound:  # there is nothing in it that could be bound
             return False
-        return await self.compactor.flatten(state, numbers=self.numbers(state))
+        numbers = self.numbers(state)
+        return await self.compactor.flatten(state, numbers=numbers, why="thinking")
 
     async def fit(self, state: AgentState, pulse: Pulse) -> None:
         """Clear or compact what the policy says, before a request; once for a turn.
@@ -166,7 +167,10 @@ class Keeper:
                 Clear(clearing.calls, why, clearing.freed_tokens, 0.0, 0.0),
                 numbers,
             )
-        return state.shown.tokens < before
+        if state.shown.tokens < before:
+            return True
+        # The newest step alone is too long: what it says is said shorter.
+        return await self.compactor.flatten(state, numbers=numbers, why=why)
 
     async def _shorter(
         self, state: AgentState, pulse: Pulse, *, why: str, numbers: Numbers

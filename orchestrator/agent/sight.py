@@ -48,6 +48,7 @@ class Sight:
         rent_usd: paid for carrying what a clear would take away, since the last edit.
         remind: it is to be reminded of what holds.
         reminded_at: turns made when it was reminded last.
+        forgiven: key of a step → edits that let it be taken again.
         is_warned: it was told since the newest compaction that its context is filling.
     """
 
@@ -67,6 +68,7 @@ class Sight:
     remind: bool = False
     reminded_at: int = 0
     is_warned: bool = False
+    forgiven: dict[bytes, int] = field(default_factory=dict)
 
     def heard(self, added: TextAdded, *, turns: int) -> None:
         """Take note of a text of the program, after so many turns."""

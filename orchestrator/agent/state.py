@@ -16,7 +16,7 @@ from orchestrator.agent.counting import is_too_few
 from orchestrator.agent.form import Form
 from orchestrator.agent.incoming import ResultSizes
 from orchestrator.agent.sight import Sight
-from orchestrator.agent.stops import Say, Streaks, Verdict, refused_by
+from orchestrator.agent.stops import Say, Streaks, Verdict, forgiving, refused_by
 from orchestrator.block_sizes import content_tokens
 from orchestrator.clock import Clock
 from orchestrator.context.factor import Factors
@@ -333,7 +333,7 @@ class AgentState:
 
     def _edited(self, why: str) -> None:
         self.cache.changed, self.previous_end = why, None
-        self.streaks = replace(self.streaks, steps=())  # asking again is no repeat now
+        self.streaks = forgiving(self.streaks, self.sight.forgiven)
 
     def refused_by(self, category: str) -> str:
         """Return why nothing comes of a refusal, with those of models before."""

@@ -20,6 +20,7 @@ __all__ = [
     "Say",
     "Streaks",
     "Verdict",
+    "forgiving",
     "judge",
     "refusal",
     "refused_by",
@@ -36,6 +37,7 @@ MAX_PAUSES = 10
 MAX_HAND_INS = 4
 WARN_REPEATS = 3
 MAX_REPEATS = 5
+MAX_FORGIVEN = 2
 MAX_CYCLE = 3
 """Steps of a cycle whose repeats are seen: A A A, A B A B A B, A B C A B C A B C."""
 MAX_NAME_CHARS = 64
@@ -149,6 +151,21 @@ def _repeats(steps: Sequence[bytes]) -> int:
         steps: keys of steps, oldest first; at least one.
     """
     return max(_times(steps, period) for period in range(1, MAX_CYCLE + 1))
+
+
+def forgiving(streaks: Streaks, forgiven: dict[bytes, int]) -> Streaks:
+    """Return the streaks after an edit: what has gone may be asked for again.
+
+    Twice for each step: who goes on asking for the same makes no use of it.
+
+    Args:
+        streaks: as they were.
+        forgiven: key of a step → edits that let it be taken again; brought along.
+    """
+    for key in set(streaks.steps):
+        forgiven[key] = forgiven.get(key, 0) + 1
+    kept = (key for key in streaks.steps if forgiven[key] > MAX_FORGIVEN)
+    return replace(streaks, steps=tuple(kept))
 
 
 def _times(steps: Sequence[bytes], period: int) -> int:

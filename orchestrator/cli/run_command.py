@@ -276,7 +276,8 @@ def _show(
         with suppress(StoreError):  # the report is out; its log may be gone
             folder = RunFolder(result.folder)
             step = next_step(load_run(folder), folder.handle)
-            _say(f"hint: for what is missing, `{step}`")
+            if step:
+                _say(f"hint: for what is missing, `{step}`")
     return result.exit_code
 
 

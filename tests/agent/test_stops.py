@@ -15,6 +15,7 @@ from orchestrator.agent.stops import (
     WARN_REPEATS,
     Streaks,
     Verdict,
+    forgiving,
     judge,
     refusal,
     refused_by,
@@ -347,3 +348,15 @@ def test_making_a_reply_usable_twice_changes_nothing() -> None:
 
     assert usable(once, set()) == once
     assert judge(once, FRESH) == judge(replace(once), FRESH)
+
+
+def test_what_went_with_an_edit_may_be_asked_for_again_but_not_for_ever() -> None:
+    key, forgiven = step_key([READ]), {}
+    streaks = Streaks(steps=(key,) * 3)
+
+    once = forgiving(streaks, forgiven)
+    twice = forgiving(streaks, forgiven)
+    third = forgiving(streaks, forgiven)
+
+    assert once.steps == twice.steps == ()
+    assert third.steps == (key,) * 3
