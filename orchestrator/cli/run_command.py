@@ -236,11 +236,8 @@ def _show(
 
     from orchestrator.cli.live import open_view  # noqa: PLC0415
     from orchestrator.cli.signals import heard, stop_on_signal  # noqa: PLC0415
-    from orchestrator.cli.tables import next_step  # noqa: PLC0415
-    from orchestrator.inspection.reading import load_run  # noqa: PLC0415
     from orchestrator.logs import configure  # noqa: PLC0415
     from orchestrator.runtime.run import Live  # noqa: PLC0415
-    from orchestrator.store.layout import RunFolder  # noqa: PLC0415
 
     configure()
 
@@ -273,12 +270,20 @@ def _show(
     if mode != "quiet" or result.state != "done":
         _say(f"{result.state}: {result.folder}" + _because(result))
     if mode != "quiet" and result.state == "partial":
-        with suppress(StoreError):  # the report is out; its log may be gone
-            folder = RunFolder(result.folder)
-            step = next_step(load_run(folder), folder.handle)
-            if step:
-                _say(f"hint: for what is missing, `{step}`")
+        _hint(result)
     return result.exit_code
+
+
+def _hint(result: RunResult) -> None:
+    """Say which command does what a partial run lacks, if one does."""
+    from orchestrator.cli.tables import next_step  # noqa: PLC0415
+    from orchestrator.inspection.reading import load_run  # noqa: PLC0415
+    from orchestrator.store.layout import RunFolder  # noqa: PLC0415
+
+    with suppress(StoreError):  # the report is out; its log may be gone
+        folder = RunFolder(result.folder)
+        if step := next_step(load_run(folder), folder.handle):
+            _say(f"hint: for what is missing, `{step}`")
 
 
 def _because(result: RunResult) -> str:

@@ -351,7 +351,8 @@ def test_making_a_reply_usable_twice_changes_nothing() -> None:
 
 
 def test_what_went_with_an_edit_may_be_asked_for_again_but_not_for_ever() -> None:
-    key, forgiven = step_key([READ]), {}
+    key = step_key([READ])
+    forgiven: dict[bytes, int] = {}
     streaks = Streaks(steps=(key,) * 3)
 
     once = forgiving(streaks, forgiven)
