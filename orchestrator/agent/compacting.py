@@ -51,6 +51,8 @@ __all__ = ["Compactor"]
 
 LEAST_GAIN: Final = 0.05
 """Of a request; a compaction that gives less is none."""
+LEAST_SUMMARY_TOKENS: Final = 300
+"""A summary may be as long, however little it stands for; else half of that."""
 MOST_PUT_BACK: Final = 40
 """Lines that checks of summaries have put back and that are kept."""
 
@@ -246,6 +248,8 @@ class Compactor:
             )
         earlier = state.sight.compacted.summary if state.sight.compacted else ""
         made, record = _Made("model", draft=draft), self._record(state, [])
+        gone = state.shown.tokens - state.shown.size_with({}, kept=len(tail))
+        limit = min(numbers.summary_tokens, max(gone // 2, LEAST_SUMMARY_TOKENS))
         if draft.text.strip():
             check = partial(
                 check_summary,
@@ -275,7 +279,7 @@ class Compactor:
                 digest=partial(
                     digest, limit_tokens=numbers.digest_tokens, count=state.count
                 ),
-                limit_tokens=numbers.summary_tokens,
+                limit_tokens=limit,
                 count=state.count,
                 earlier=earlier,
                 first_step=_first_step(state),
@@ -284,7 +288,7 @@ class Compactor:
             made.summary = await anyio.to_thread.run_sync(mechanical)
             return made
         summary = parse(made.checked.corrected)
-        made.summary = fit(summary, numbers.summary_tokens, state.count)
+        made.summary = fit(summary, limit, state.count)
         if self.judge is not None:
             made.judged = await self.judge.losses(
                 state, dropped, made.summary.render(), pulse

@@ -15,6 +15,7 @@ import anyio
 from orchestrator.agent.caller import Caller
 from orchestrator.agent.hooks import Words
 from orchestrator.agent.outgoing import Aside, said
+from orchestrator.agent.parking import Asked
 from orchestrator.agent.pulse import Pulse
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState
@@ -219,7 +220,7 @@ class Summarizer:
             except LimitReached:
                 why = "no room in the budget"
             except ModelError as error:
-                if error.kind in ("quota_exhausted", "auth"):
+                if self._parks(state, error):
                     raise Postponed from error
                 why = f"error: {error}"
                 room = _room(error, output) if error.kind == "too_long" else 0
@@ -230,6 +231,14 @@ class Summarizer:
             return await self._ask(state, asked, room, draft, pulse, is_lower=True)
         draft.failures.append(why)
         return None
+
+    def _parks(self, state: AgentState, error: ModelError) -> bool:
+        """Park the run if no other request fares better than this one."""
+        if error.kind not in ("quota_exhausted", "auth"):
+            return False
+        cause = self.caller.log.newest(self.spec.id)
+        asked = Asked(self.spec.id, state.turns + 1)
+        return self.caller.parking.takes(error, cause, asked=asked)
 
 
 def _problem(reply: Reply, count: Callable[[str], int], *, limit_tokens: int) -> str:

@@ -25,6 +25,8 @@ _LEAST_SHARE: Final = 0.05
 worth the cache that it breaks."""
 _SUMMARY_SHARE: Final = 0.25
 """Of what it replaces, that a summary has at most; it is bounded besides."""
+_FRAME_TOKENS: Final = 250
+"""What stands around the first summary; around later ones it stands already."""
 _BAND_MARGIN: Final = 0.98
 """Sizes are estimates: a price band is taken to begin a little earlier."""
 _KEPT_OF_WINDOW: Final = 0.75
@@ -230,6 +232,8 @@ def _why_compact(layout: Layout, numbers: Numbers, after: int) -> str:
         return ""
     dropped = sum(layout.steps[: -tail_of(layout, numbers)])
     summary = min(numbers.summary_tokens, int(dropped * _SUMMARY_SHARE))
+    if layout.compacted_to_tokens is None:
+        summary += _FRAME_TOKENS
     is_worth_it = dropped - summary >= _LEAST_SHARE * layout.total_tokens
     return why if dropped and is_worth_it else ""
 
