@@ -168,6 +168,6 @@ async def test_a_correction_by_a_person_survives_ten_compactions(
 
     assert second.result.state == "done"
     assert len(compacted(second.events())) >= 10
-    asked = [each for each in model.requests[before:]]
+    asked = model.requests[before:]
     assert all(correction in seen_in(each) for each in asked)
     assert all(each in seen_in(asked[-1]) for each in CONSTRAINTS)
