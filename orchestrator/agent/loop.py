@@ -249,7 +249,7 @@ class Agent:
         await self.speaker.late()
         if not is_told:
             self.speaker.after(results)
-            self.keeper.reminder.remind(state, self.keeper.numbers(state))
+        self.keeper.reminder.remind(state, self.keeper.numbers(state))
         state.due = ""
         self._wrap_up()
         return None

@@ -81,5 +81,7 @@ class Speaker:
         self, texts: Sequence[str], reason: Literal["nudge", "reminder", "limit"]
     ) -> None:
         for text in texts:
-            self.log.append(TextAdded(reason, text), agent=self.spec.id)
+            added = TextAdded(reason, text)
+            self.log.append(added, agent=self.spec.id)
+            self.state.sight.heard(added, turns=self.state.turns)
         self.state.add([], texts)
