@@ -11,6 +11,7 @@ from agent_bench import DONE, AgentBench, Echo, results_in, use
 from orchestrator.agent.barring import NO_ROOM
 from orchestrator.agent.window import Held, output_ceiling, to_leave_out
 from orchestrator.messages import text_of
+from orchestrator.spec.limits import AgentLimits
 from orchestrator.models.base import ModelRequest, Usage
 from orchestrator.store.transcript import rebuild as transcript
 from orchestrator.testing import Step, fail, reply, think
@@ -67,8 +68,10 @@ def served(
         told = text_of(request.messages[-1]["content"])
         if "[summarize" in told:
             return SUMMARY
-        step = 1 + max((int(name[1:3]) for name in calls_in(request)), default=-1)
-        if "[last_call]" in told or step == steps:
+        done = calls_in(request)
+        step = 1 + max((int(name[1:3]) for name in done), default=-1)
+        is_flat = not done and len(request.messages[0]["content"]) > 1
+        if "[last_call]" in told or step == steps or is_flat:
             return DONE
         names = [f"t{step:02}{n:02}" for n in range(calls)]
         sizes = [4000 + step + n for n in range(calls)]
@@ -220,18 +223,33 @@ class TestRefused:
         self, tmp_path: Path, says: str, counts_output: bool
     ) -> None:
         bench = make(tmp_path)
-        # Nothing of the only step may go before the model has seen it.
         play = served(9000, says=says, counts_output=counts_output, calls=12)
 
-        outcome = await bench.run(play, max_output_tokens=800)
+        outcome = await bench.run(
+            play, max_output_tokens=800, limits=AgentLimits(turns=2)
+        )
 
-        assert (outcome.kind, outcome.limit) == ("submitted", "window")
+        assert (outcome.kind, outcome.limit) == ("submitted", "turns")
         assert len(bench.events("model.failed")) <= 3
         replaced = bench.events("result.replaced")
         assert replaced
         for event in replaced:
             ref = event.data["content"].split("`")[1]
             assert bench.artifacts.read_text(ref).startswith("A line")
+
+    async def test_a_step_that_is_too_long_alone_is_said_shorter(
+        self, tmp_path: Path
+    ) -> None:
+        bench = make(tmp_path)
+
+        outcome = await bench.run(served(9000, calls=12), max_output_tokens=800)
+
+        assert (outcome.kind, outcome.limit) == ("submitted", "")
+        [compacted] = bench.events("context.compacted")
+        assert (compacted.data["why"], compacted.data["kept_messages"]) == (
+            "too_long",
+            0,
+        )
 
     async def test_a_first_request_that_is_too_long_ends_at_once(
         self, tmp_path: Path
@@ -258,28 +276,30 @@ class TestRefused:
         assert len(bench.requests) == 3
 
     @pytest.mark.parametrize(
-        ("play", "limit", "edits"),
+        ("play", "turns", "edits"),
         [
-            pytest.param(served(9000, calls=12), "window", set(), id="full"),
+            pytest.param(served(9000, calls=12), 2, {"result.replaced"}, id="full"),
             pytest.param(
-                served(9000), "", {"context.cleared"},
+                served(9000), 40, {"context.cleared"},
                 id="cleared", marks=pytest.mark.slow,
             ),
             pytest.param(
-                served(9000, wordy=True, steps=8), "",
+                served(9000, wordy=True, steps=8), 40,
                 {"context.cleared", "context.compacted"},
                 id="compacted", marks=pytest.mark.slow,
             ),
         ],
     )  # fmt: skip
     async def test_cut_after_any_event_the_same_bytes_leave(
-        self, tmp_path: Path, play: Any, limit: str, edits: set[str]
+        self, tmp_path: Path, play: Any, turns: int, edits: set[str]
     ) -> None:
         bench = make(tmp_path)
-        await bench.run(play, max_output_tokens=800)
+        limits = AgentLimits(turns=turns)
+        whole = await bench.run(play, max_output_tokens=800, limits=limits)
         sent = [each.body for each in bench.requests]
         made = {each.kind for each in bench.events()}
-        assert made & {"context.cleared", "context.compacted"} == edits
+        kinds = {"context.cleared", "context.compacted", "result.replaced"}
+        assert made & kinds == edits
         compacted = bench.events("context.compacted")
         assert {each.data["how"] for each in compacted} <= {"model"}
 
@@ -289,7 +309,7 @@ class TestRefused:
 
             outcome = await bench.resume(play)
 
-            assert (outcome.kind, outcome.limit) == ("submitted", limit), seq
+            assert outcome == whole, seq
             assert [each.body for each in bench.requests] == sent[ended:], seq
             events = bench.events()
             asked = [n for n, each in enumerate(events) if "requested" in each.kind]
@@ -310,11 +330,25 @@ class TestExceededByTheAnswer:
             usage=Usage(input_tokens=7000, output_tokens=1000),
         )  # fmt: skip
 
-        outcome = await bench.run([use("t1", text=LONG), full, DONE])
+        outcome = await bench.run([full, DONE])
 
         assert (outcome.kind, outcome.limit) == ("submitted", "window")
         assert bench.events("limit.reached")[0].data["allowed"] == 8000
-        assert "This result is left out" in results_in(bench.requests[-1])["t1"]
+
+    async def test_what_can_be_said_shorter_is_and_the_run_goes_on(
+        self, tmp_path: Path
+    ) -> None:
+        bench = make(tmp_path)
+        full = reply(
+            "and so on", stop_reason=EXCEEDED,
+            usage=Usage(input_tokens=7000, output_tokens=1000),
+        )  # fmt: skip
+
+        outcome = await bench.run([use("t1", text=LONG), full, DONE])
+
+        assert (outcome.kind, outcome.limit) == ("submitted", "")
+        [compacted] = bench.events("context.compacted")
+        assert compacted.data["why"] == "exceeded"
 
     async def test_whole_calls_run_and_the_cut_one_never(self, tmp_path: Path) -> None:
         bench = make(tmp_path)
