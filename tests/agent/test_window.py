@@ -11,8 +11,8 @@ from agent_bench import DONE, AgentBench, Echo, results_in, use
 from orchestrator.agent.barring import NO_ROOM
 from orchestrator.agent.window import Held, output_ceiling, to_leave_out
 from orchestrator.messages import text_of
-from orchestrator.spec.limits import AgentLimits
 from orchestrator.models.base import ModelRequest, Usage
+from orchestrator.spec.limits import AgentLimits
 from orchestrator.store.transcript import rebuild as transcript
 from orchestrator.testing import Step, fail, reply, think
 
@@ -280,7 +280,7 @@ class TestRefused:
         [
             pytest.param(served(9000, calls=12), 2, {"result.replaced"}, id="full"),
             pytest.param(
-                served(9000), 40, {"context.cleared"},
+                served(9000, steps=11), 40, {"context.cleared"},
                 id="cleared", marks=pytest.mark.slow,
             ),
             pytest.param(
