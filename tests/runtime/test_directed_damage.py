@@ -74,12 +74,19 @@ class Case:
     def explains(self, ended: Ended) -> bool:
         """Whether a run is partial for what the record alone had told.
 
-        That results had arrived, or that an agent had read its evidence.
+        That results had arrived, or that an agent had read its evidence; that is sent
+        back then, for which the agent may have no turn left.
         """
         lines = ended.result.missing
         why = TOO_LATE if self.lost.data.get("delivers") else ""
         if self.lost.data.get("files"):
             why = NOT_READ
+            no_turn = f"subagent {self.lost.agent} "
+            lines = [
+                each
+                for each in lines
+                if not (each.startswith(no_turn) and "`turns` reached" in each)
+            ]
         return bool(why and lines) and all(why in each for each in lines)
 
 
