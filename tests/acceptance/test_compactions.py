@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from long_work import LongWork, compacted, lay_parts, seen_in, summary
-from run_bench import OBJECTIVE, Ended, RunBench
+from long_work import LongWork, careful, compacted, lay_parts, seen_in, summary
+from refund_runs import LINE, WORK, Gate, sent, settled
+from run_bench import OBJECTIVE, Ended, RunBench, finish
 
 from orchestrator.api import Orchestrator
 from orchestrator.messages import text_of
@@ -171,3 +173,61 @@ async def test_a_correction_by_a_person_survives_ten_compactions(
     asked = model.requests[before:]
     assert all(correction in seen_in(each) for each in asked)
     assert all(each in seen_in(asked[-1]) for each in CONSTRAINTS)
+
+
+async def test_subagents_that_run_through_compactions_are_heard_of_exactly_once(
+    tmp_path: Path,
+) -> None:
+    """One ends at once, one during a summary, one much later, one is waited for."""
+    bench = lay_parts(tmp_path)
+    bench.write("refunds.md", f"{LINE}\n")
+    during, later, last = Gate(), Gate(), Gate()
+
+    async def slow(request: ModelRequest, number: int) -> Step:
+        during.is_open.set()
+        await settled()
+        return careful(request)
+
+    titles = ("Quick", "During", "Later", "Last")
+    read = call("read_file", path="refunds.md")
+    lead = LongWork(
+        30,
+        slow,
+        acts={
+            1: sent(*titles, wait="none"),
+            16: later.opened(read),
+            23: call("wait_for", timeout_s=0),
+            24: last.opened(call("wait_for")),
+            35: finish("It takes 14 days [a1#1], [a2#1], [a3#1], [a4#1]."),
+        },
+    )
+    workers = {"Quick": WORK, "During": during, "Later": later, "Last": last}
+    ended = await bench.play(
+        lead, workers, constraints=CONSTRAINTS, context_policy=OFTEN
+    )
+
+    assert ended.result.state == "done", ended.result
+    agents = [f"a{number}" for number in range(1, 5)]
+    told = [
+        each
+        for event in ended.events(agent="lead")
+        if event.kind in ("text.added", "tool.ended")
+        for each in event.data.get("delivers") or ()
+    ]
+    assert sorted(told) == agents
+    edits = compacted(ended.events(agent="lead"))
+    assert len(edits) >= 8
+    for each in edits:
+        rows = re.findall(r"^(a\d) \| (\w+) \| (.*)$", each["text"], re.MULTILINE)
+        assert [row[:2] for row in rows] == list(zip(agents, titles, strict=True))
+    states = dict.fromkeys(agents, "")
+    for each in edits:
+        for agent, _, state in re.findall(
+            r"^(a\d) \| (\w+) \| (.*)$", each["text"], re.MULTILINE
+        ):
+            assert "at work" in state or states[agent] != state or "delivered" in state
+            states[agent] = state
+    assert all("delivered" in state for state in states.values()), states
+    final = text_of(ended.requests_of("lead")[-1].messages[0]["content"])
+    assert final.count("A refund takes 14 days after arrival.") == 4
+    assert len(ended.events("subagent.accepted")) == 4

@@ -30,6 +30,7 @@ from orchestrator.testing import (
 )
 
 PARTS = 13
+RULES = ("Never write below vendor/.",)
 WHAT_WAS_MADE = ("turn", "why", "how", "text", "stubs", "thinking", "tokens_after")
 EDITS = ("context.compacted", "context.cleared")
 
@@ -115,7 +116,7 @@ def edits_of(records: list[dict[str, Any]]) -> list[tuple[str, Any]]:
 
 def played(folder: Path, script: Any, **policy: Any) -> Finished:
     bench = lay_parts(folder, PARTS, lines=90)
-    ended = anyio.run(lambda: bench.run(ScriptedModel(script), context_policy=policy))
+    ended = anyio.run(lambda: bench.run(ScriptedModel(script), context_policy=policy, constraints=RULES))
     assert ended.result.state == "done", ended.result
     log = (ended.folder / "events.jsonl").read_bytes()
     return Finished(ended, log.splitlines(keepends=True), script)
