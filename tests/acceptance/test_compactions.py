@@ -21,6 +21,7 @@ CONSTRAINTS = (
     "Do NOT push; only the owner pushes.",
     "不要打开 secrets 目录。",
 )
+TABLE = re.compile(r"^(a\d) \| (\w+) \| (.*)$", re.MULTILINE)
 OFTEN = {"every_turns": 3}
 
 
@@ -217,17 +218,10 @@ async def test_subagents_that_run_through_compactions_are_heard_of_exactly_once(
     assert sorted(told) == agents
     edits = compacted(ended.events(agent="lead"))
     assert len(edits) >= 8
-    for each in edits:
-        rows = re.findall(r"^(a\d) \| (\w+) \| (.*)$", each["text"], re.MULTILINE)
-        assert [row[:2] for row in rows] == list(zip(agents, titles, strict=True))
-    states = dict.fromkeys(agents, "")
-    for each in edits:
-        for agent, _, state in re.findall(
-            r"^(a\d) \| (\w+) \| (.*)$", each["text"], re.MULTILINE
-        ):
-            assert "at work" in state or states[agent] != state or "delivered" in state
-            states[agent] = state
-    assert all("delivered" in state for state in states.values()), states
-    final = text_of(ended.requests_of("lead")[-1].messages[0]["content"])
-    assert final.count("A refund takes 14 days after arrival.") == 4
+    rows = [TABLE.findall(each["text"]) for each in edits]
+    for table in rows:
+        assert [row[:2] for row in table] == list(zip(agents, titles, strict=True))
+    assert [state for *_, state in rows[0]][2:] == ["at work"] * 2
+    assert all("complete, 1 items, delivered" in state for *_, state in rows[-1])
+    assert edits[-1]["text"].count("A refund takes 14 days after arrival.") == 4
     assert len(ended.events("subagent.accepted")) == 4
