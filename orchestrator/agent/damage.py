@@ -13,7 +13,6 @@ from orchestrator.agent.state import AgentState
 from orchestrator.context.marks import End
 from orchestrator.context.view import Head, make_view
 from orchestrator.events import (
-    ContextCleared,
     ContextCompacted,
     Event,
     LimitReachedEvent,
@@ -43,13 +42,9 @@ _WORK = frozenset(
 )  # fmt: skip
 """What follows a request once it is answered, or its agent goes on without it."""
 _WITHOUT_THINKING = frozenset(
-    (
-        ThinkingDropped.KIND,
-        ModelReplaced.KIND,
-        ContextCleared.KIND,
-        ContextCompacted.KIND,
-    )
+    (ThinkingDropped.KIND, ModelReplaced.KIND, ContextCompacted.KIND)
 )
+"""What leaves no thinking; a clear leaves what is before the first result that went."""
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from agent_bench import DONE, AgentBench, Echo, Write, results_in, use
@@ -93,6 +94,32 @@ async def test_thinking_behind_a_lost_result_is_taken_out_once_and_on_record(
     assert dropped.data["blocks"] == 3
     assert [thoughts(each) for each in sent] == [[], ["four"]]
     assert [each.body for each in bench.requests] == [sent[1].body]
+
+
+class Keep(Echo):
+    name: ClassVar[str] = "keep"
+    label = "critical"
+
+
+async def test_thinking_before_what_was_cleared_has_to_be_proven_too(
+    tmp_path: Path,
+) -> None:
+    long = Echo(lambda text: f"{text} words " * 800)
+    bench = AgentBench(tmp_path, [long, Keep()], window=9000)
+    plain = [use(f"t{n}", text=str(n)) for n in range(4)]
+    kept = [[think(str(n)), use(f"k{n}", "keep", text=str(n))] for n in range(3)]
+    await bench.run([*kept, *plain, DONE])
+    assert bench.events("context.cleared")
+    assert thoughts(bench.requests[-1]) == ["0", "1", "2"]
+    lost = bench.events("tool.ended")[0]
+    end = bench.events("model.answered")[-1].seq - 1
+    spoil(bench, lost, end=end)
+
+    await bench.resume([DONE], lost=1)
+
+    [dropped] = bench.events("thinking.dropped")
+    assert dropped.data["blocks"] == 3
+    assert thoughts(bench.requests[0]) == []
 
 
 async def test_what_stands_in_for_a_lost_result_is_made_once_and_on_record(
