@@ -116,7 +116,11 @@ def edits_of(records: list[dict[str, Any]]) -> list[tuple[str, Any]]:
 
 def played(folder: Path, script: Any, **policy: Any) -> Finished:
     bench = lay_parts(folder, PARTS, lines=90)
-    ended = anyio.run(lambda: bench.run(ScriptedModel(script), context_policy=policy, constraints=RULES))
+    ended = anyio.run(
+        lambda: bench.run(
+            ScriptedModel(script), context_policy=policy, constraints=RULES
+        )
+    )
     assert ended.result.state == "done", ended.result
     log = (ended.folder / "events.jsonl").read_bytes()
     return Finished(ended, log.splitlines(keepends=True), script)
