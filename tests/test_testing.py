@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -271,6 +272,28 @@ async def test_thinking_that_comes_back_unchanged_is_fine() -> None:
 async def test_changed_thinking_fails_the_test(blocks: list[dict[str, Any]]) -> None:
     with pytest.raises(AssertionError, match="cannot be modified"):
         await replayed(*blocks)
+
+
+async def moved_on(model: str, *, with_thought: bool) -> None:
+    """Send thinking back, or not, after what stood before it has changed."""
+    scripted = ScriptedModel([[think("first", "s1"), call("a")], "done"])
+    asked = replace(request_for(), model=model, body=b"")
+    given = await scripted.complete(asked, on_retry=lambda _retry: None)
+    blocks = given.content if with_thought else given.content[1:]
+    changed = [{"role": "user", "content": "changed"}, *after(given, *blocks)[1:]]
+    again = replace(asked, messages=changed)
+    await scripted.complete(again, on_retry=lambda _retry: None)
+
+
+@pytest.mark.parametrize(
+    ("model", "with_thought"), [("claude-haiku-5-5", False), ("claude-opus-5", True)]
+)
+async def test_thinking_is_bound_to_what_is_before_it_by_some_models(
+    model: str, *, with_thought: bool
+) -> None:
+    await moved_on(model, with_thought=with_thought)
+    with pytest.raises(AssertionError, match=r"bound to what|cannot be modified"):
+        await moved_on(model, with_thought=not with_thought)
 
 
 # ---- clock --------------------------------------------------------------------------

@@ -170,6 +170,8 @@ class Replay:
         self.state.replace_model(parse(event, ModelReplaced))
 
     def _result_replaced(self, event: Event) -> None:
+        if not self.state.waiting:
+            self._receive()
         self.state.replace_result(parse(event, ResultReplaced))
 
     def _answered(self, event: Event) -> None:

@@ -242,7 +242,7 @@ class AgentState:
         self.sight.take_in(
             self.pending_results, self.transcript, self.shown, turns=self.turns
         )
-        self.newest_results = self.pending_results
+        self.newest_results = [*self.newest_results, *self.pending_results]
         self.pending_results, self.pending_texts, self.late = [], [], 0
 
     def answered(self, message: str) -> None:
@@ -293,6 +293,7 @@ class AgentState:
         self.shown.doubt()
         self.turns, self.sight.fitted_for = replaced.turn - 1, 0
         self.ending, self.window = None, None
+        self.sight.is_bound = False  # the one before was
         if self.limited is not None:
             self.limited.is_answered = False
         self.previous_end, self.previous_message = None, ""

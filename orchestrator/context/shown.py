@@ -355,7 +355,10 @@ class Shown:
                     content[at] = result
                     self._put(place, {**message, "content": content})
                     if result != block:
-                        self._count_stub(self._pieces[place], call, tokens)
+                        piece = self._pieces[place]
+                        _add(self.composition, piece.layers, -1)
+                        self._count_stub(piece, call, tokens)
+                        _add(self.composition, piece.layers)
                         self._edited(before)
                     return dict(block)
         return None

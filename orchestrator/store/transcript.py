@@ -7,8 +7,8 @@ The rule, the same for the runtime and for readers:
 - The `tool.ended` of its calls, in the order of the calls, and after them the texts of
   `text.added` form one user message.
 - The texts of `run.reopened` and `subagent.asked` are such texts too.
-- `thinking.dropped` takes the thinking out of all messages up to there; so does
-  `model.replaced`.
+- `thinking.dropped` takes the thinking out of all messages that are sent up to there;
+  so does `model.replaced`.
 - Calls whose reply is lost stand where it stood, as far as `tool.started` tells them.
 - A result that is lost is told as that, once a later reply is there.
 - `result.replaced` says what answers a call from there on instead, in its place.
@@ -106,6 +106,8 @@ class _Conversation:
         self._recovered = reply
 
     def drop_thinking(self) -> None:
+        if not self._as_sent:
+            return
         self.messages = [
             {**each, "content": without_thinking(each["content"])}
             if each["role"] == "assistant"
@@ -124,19 +126,29 @@ class _Conversation:
             self._hand_ins.discard(call)
 
     def replace(self, call: str, block: Block) -> None:
-        """Let `block` answer a call from now on, wherever that stands."""
-        if any(each["id"] == call for each in self._calls):
+        """Let `block` answer a call from now on, wherever that stands.
+
+        Of the whole conversation nothing goes but what said that a result is lost.
+        """
+        known = self._results.get(call)
+        is_due = any(each["id"] == call for each in self._calls)
+        if is_due and (known is None or self._gives_way(known)):
             self._results[call] = block
         self.messages = [
             {
                 **message,
                 "content": [
-                    block if each.get("tool_use_id") == call else each
+                    block
+                    if each.get("tool_use_id") == call and self._gives_way(each)
+                    else each
                     for each in message["content"]
                 ],
             }
             for message in self.messages
         ]
+
+    def _gives_way(self, result: Block) -> bool:
+        return self._as_sent or result["content"] == LOST
 
     def edit(self, event: Event) -> None:
         """Take over what is no longer sent, all up to here included."""

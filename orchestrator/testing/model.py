@@ -16,6 +16,7 @@ import orjson
 from orchestrator.errors import ModelError
 from orchestrator.messages import Block, Message
 from orchestrator.models.base import ModelRequest, OnRetry, Reply, Usage
+from orchestrator.models.fields import binds_thinking
 from orchestrator.models.shape import shape_problem
 from orchestrator.testing.steps import (
     BROKEN,
@@ -67,6 +68,7 @@ class ScriptedModel:
         self._script = script
         self._numbers = itertools.count(1)
         self._issued: dict[str, _Issued] = {}
+        self._binding: set[str] = set()  # models that have refused thinking
         self.requests: list[ModelRequest] = []
         self.cancelled = 0
         self.is_closed = False
@@ -96,6 +98,7 @@ class ScriptedModel:
         if isinstance(step, ModelError):
             if step.kind == "thinking_bound":  # what was issued is not taken any more
                 self._issued.clear()
+                self._binding.add(request.model)
             raise step
         answer = self._answer(step, request)
         thoughts = [block for block in answer.content if block["type"] in _THINKING]
@@ -172,7 +175,7 @@ class ScriptedModel:
         """Thinking goes back to its model as it came, after what it came after.
 
         Older turns may go without, each as a whole; the newest only if what stands
-        before it has changed.
+        before it has changed, where its model binds it to that.
         """
         said = [n for n, m in enumerate(request.messages) if m["role"] == "assistant"]
         for place in said:
@@ -187,9 +190,11 @@ class ScriptedModel:
             if place != said[-1]:
                 continue
             is_same = _digest(request, request.messages[:place]) == issued.before
-            if sent and not is_same:
+            model = request.model
+            is_bound = binds_thinking(model) or model in self._binding
+            if sent and is_bound and not is_same:
                 return _BOUND
-            if not sent and is_same:
+            if not sent and (is_same or not is_bound):
                 return _MODIFIED.format(sent=sent, were=issued.thoughts)
         return ""
 

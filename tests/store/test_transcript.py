@@ -120,6 +120,29 @@ def test_what_stands_in_for_a_result_is_shown_before_a_later_reply_too() -> None
     assert rebuild(events, "a1")[2] == user(result("c1", "made again"), text("more"))
 
 
+def test_of_the_whole_conversation_nothing_goes() -> None:
+    thought = {"type": "thinking", "thinking": "hm", "signature": "s"}
+    said = answered(thought, C1, C2)
+    events = [started(), said, ended("c1", "one"), ended("c2", "two")]
+    dropped = event("thinking.dropped", why="refused", blocks=1)
+    left_out = replaced("c1", "left out")
+
+    for later in ([left_out, dropped], [added("x"), answered(SAID), left_out, dropped]):
+        sent = rebuild([*events, *later], "a1")
+        whole = rebuild([*events, *later], "a1", as_sent=False)
+
+        assert sent[1] == assistant(C1, C2)
+        assert sent[2]["content"][0] == result("c1", "left out")
+        assert whole[1] == assistant(thought, C1, C2)
+        assert whole[2]["content"][:2] == [result("c1", "one"), result("c2", "two")]
+
+
+def test_what_stands_in_for_a_lost_result_is_in_the_whole_conversation() -> None:
+    events = [started(), answered(C1), answered(SAID), replaced("c1", "made again")]
+
+    assert rebuild(events, "a1", as_sent=False)[2] == user(result("c1", "made again"))
+
+
 def test_errors_are_marked() -> None:
     events = [started(), answered(C1), ended("c1", "no file", is_error=True)]
 
