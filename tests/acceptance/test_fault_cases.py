@@ -3,24 +3,37 @@
 The list names, for each numbered case, the tests that hold it off, wherever they are;
 `test_every_case_of_the_list_is_held_off` checks that they exist.
 
+   1 an interrupt leaves a call without its result
+       acceptance/test_cancellation.py::test_one_signal_with_eight_at_work_leaves_nothing_and_resume_completes
+       acceptance/test_context_faults.py::test_an_interrupted_call_keeps_its_result_through_compactions
    2 a cancellation of one tool takes its siblings along
+       acceptance/test_context_faults.py::test_a_cancelled_sibling_costs_nothing_but_itself_through_compactions
        tools/test_executor.py::test_whatever_a_tool_raises_fails_that_call_only
        tools/test_executor.py::test_cancelling_the_task_itself_propagates_too
        acceptance/test_failures.py::test_a_tool_that_breaks_is_one_failed_call
    3 of three subagent calls in one turn, one result came
+       acceptance/test_context_faults.py::test_three_sent_in_one_turn_have_three_results_beside_a_compaction
        test_three_calls_of_one_turn_have_three_results_in_their_order
    4 text of a retry behind a call of the broken try
+       acceptance/test_context_faults.py::test_half_answers_and_repeated_ids_stay_legal_through_compactions
        models/test_anthropic.py::test_text_of_a_broken_try_is_never_joined_with_the_next
    5 results of one turn in several messages
+       acceptance/test_context_faults.py::test_half_answers_and_repeated_ids_stay_legal_through_compactions
        test_three_calls_of_one_turn_have_three_results_in_their_order
        models/test_shape.py::test_a_wrong_request_is_told
    6 one id twice; an error of the service that ends as a success
+       acceptance/test_context_faults.py::test_half_answers_and_repeated_ids_stay_legal_through_compactions
        test_an_id_that_comes_twice_never_goes_out_twice
        test_a_run_that_the_service_refuses_fails
    7 thinking blocks changed on replay
        models/test_stream.py::test_interleaved_thinking_comes_back_byte_for_byte
        test_interleaved_thinking_goes_back_as_it_came
        acceptance/test_isolation.py::test_no_request_of_an_exploring_run_is_refused
+   8 a call goes and the thinking beside it stays
+       acceptance/test_context_faults.py::test_a_clear_changes_results_only_and_thinking_goes_whole
+   9 a cut between thinking, its call and the result of an open turn
+       context/test_cuts.py::test_a_cut_keeps_pairs_whole_and_roles_legal
+       acceptance/test_context_faults.py::test_the_open_step_stays_whole_where_a_request_is_refused_as_too_long
   10 an empty text beside a call goes back
        test_an_empty_text_is_never_sent_back
   11 one empty text makes every later turn fail
@@ -33,15 +46,47 @@ The list names, for each numbered case, the tests that hold it off, wherever the
        test_cut_calls_are_named_get_more_room_and_end
   15 a call known to be cut is run
        test_of_two_calls_the_whole_one_runs_and_the_cut_one_does_not
+  16 an answer that fills the window counts as a finished turn
+       acceptance/test_context_faults.py::test_an_answer_that_fills_the_window_is_no_finished_turn
   17 a reply without any block ends the turn in silence
        test_a_reply_that_says_nothing_gets_one_nudge_and_then_fails
   18 a reply of thinking alone ends the work
        test_a_reply_that_says_nothing_gets_one_nudge_and_then_fails
+  19 a cut between the results of one step
+       context/test_cuts.py::test_a_cut_keeps_pairs_whole_and_roles_legal
+  20 what cannot become smaller is compacted again and again
+       context/test_ladder.py::test_a_futile_compaction_is_not_tried
+       acceptance/test_context_faults.py::test_what_cannot_become_smaller_is_not_compacted_again_and_again
+  21 an empty summary takes the place of the history
+       acceptance/test_summaries.py::test_whatever_the_answer_the_run_goes_on_and_the_event_says_how
+  22 a summary that times out leaves the run unusable
+       acceptance/test_summaries.py::test_a_summary_that_takes_too_long_is_given_up
+       acceptance/test_compactions_killed.py::test_killed_around_an_edit_the_same_bytes_leave_and_no_summary_is_paid_twice
+  23 the size of before a compaction fires it again
+       acceptance/test_context_faults.py::test_the_size_of_before_a_compaction_does_not_fire_it_again
+  24 what arrives during a summary is lost
+       acceptance/test_compactions.py::test_subagents_that_run_through_compactions_are_heard_of_exactly_once
+  25 empty answers cut by length are compacted and asked again for ever
+       acceptance/test_context_faults.py::test_empty_answers_cut_by_length_are_bounded_and_no_reason_to_compact
+  26 after many compactions the rules are broken
+       acceptance/test_compactions.py::test_after_ten_compactions_objective_and_constraints_are_there_word_for_word
+  27 a prohibition loses its force in a summary
+       acceptance/test_compactions.py::test_a_must_not_still_binds_where_a_summary_weakens_it
+       acceptance/test_compactions.py::test_a_correction_by_a_person_survives_ten_compactions
+  28 a subagent that ends after a compaction is never heard of
+       acceptance/test_compactions.py::test_subagents_that_run_through_compactions_are_heard_of_exactly_once
+  29 the ids of running subagents are lost in a summary
+       acceptance/test_compactions.py::test_subagents_that_run_through_compactions_are_heard_of_exactly_once
+  30 Chinese is counted too short, and all history goes
+       acceptance/test_context_faults.py::test_chinese_is_counted_as_what_it_is_and_a_tail_stays
   31 usage of the end overwrites that of the start
        models/test_stream.py::test_usage_of_the_end_replaces_only_what_it_names
   32 cache reads are counted as the largest turn
        models/test_stream.py::test_cache_reads_of_several_replies_add_up
        test_cache_reads_of_a_run_add_up
+  33 prompt and output are one token above the window
+       agent/test_window.py::test_the_output_is_lowered_to_what_fits_and_stays_so
+       acceptance/test_context_faults.py::test_a_prompt_one_token_too_long_costs_one_more_request
   34 all parallel subagents come back on the same beat, too early
        models/test_rate_limits.py::test_two_a_second_take_hardly_longer_than_the_limit_itself
        models/test_rate_limits.py::test_agents_that_met_a_limit_together_do_not_come_back_together
@@ -99,6 +144,8 @@ The list names, for each numbered case, the tests that hold it off, wherever the
   54 names of spilled results collide
        acceptance/test_bounds.py::test_first_clipped_results_of_two_subagents_do_not_collide
        test_first_clipped_results_of_two_runs_do_not_collide
+  55 asking again for what was cleared counts as a loop
+       acceptance/test_context_faults.py::test_asking_again_for_what_was_cleared_is_no_repeat
   56 a dummy given under exhaustion is taken as real
        test_a_dummy_after_refusals_is_marked_and_not_done
        test_a_dummy_after_invalid_findings_is_not_taken_as_real
@@ -215,9 +262,10 @@ from orchestrator.tools.base import Effects, ToolContext
 
 TESTS = Path(__file__).resolve().parents[1]
 CASES = (
-    2, 3, 4, 5, 6, 7, 10, 11, 13, 14, 15, 17, 18, 31, 32, 34, 35, 36, 37, 38, 39, 40,
-    41, 42, 43, 45, 46, 47, 49, 50, 53, 54, 56, 57, 58, 59, 61, 62, 63, 64, 65, 66, 67,
-    68, 69, 71, 80, 81, 84, 87, 88, 89, 91,
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,
+    25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 45, 46,
+    47, 49, 50, 53, 54, 55, 56, 57, 58, 59, 61, 62, 63, 64, 65, 66, 67, 68, 69, 71, 80,
+    81, 84, 87, 88, 89, 91,
 )  # fmt: skip
 LINE = "A refund takes 14 days from the day the goods arrive."
 QUOTE = item("A refund takes 14 days after arrival.", "refunds.md:1", LINE)
