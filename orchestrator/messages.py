@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 __all__ = [
+    "THINKING",
     "Block",
     "Message",
     "clean_text",
@@ -31,7 +32,8 @@ __all__ = [
 Block = dict[str, Any]
 Message = dict[str, Any]
 
-_THINKING = frozenset({"thinking", "redacted_thinking"})
+THINKING = frozenset({"thinking", "redacted_thinking"})
+"""Kinds of block that hold what a model thought."""
 _LEFT_OUT = "(thinking left out)"
 # Characters that JSON or UTF-8 cannot carry, or that only confuse: NUL, lone
 # surrogates, and the C0 controls except tab and line ends.
@@ -101,7 +103,7 @@ def without_thinking(content: Iterable[Block]) -> list[Block]:
 
     A message needs content, so that one of nothing else becomes a short text.
     """
-    kept = [block for block in content if block.get("type") not in _THINKING]
+    kept = [block for block in content if block.get("type") not in THINKING]
     return kept or [text_block(_LEFT_OUT)]
 
 

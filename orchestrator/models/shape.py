@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import orjson
 
-from orchestrator.messages import Block, Message
+from orchestrator.messages import THINKING, Block, Message
 from orchestrator.models.caching import MOST_MARKS
 
 __all__ = ["shape_problem"]
@@ -18,8 +18,7 @@ _CALL_ID: Final = re.compile(r"[a-zA-Z0-9_-]+")
 _RESULT_PARTS: Final = frozenset(
     {"text", "image", "document", "search_result", "tool_reference", "browser_state"}
 )
-_ASSISTANT_ONLY: Final = frozenset({"tool_use", "thinking", "redacted_thinking"})
-_THINKING: Final = frozenset({"thinking", "redacted_thinking"})
+_ASSISTANT_ONLY: Final = THINKING | {"tool_use"}
 
 
 def shape_problem(body: Mapping[str, Any]) -> str:
@@ -122,7 +121,7 @@ def _block(block: object, role: str, where: str) -> Iterator[str]:
     kind = block["type"]
     if kind in _ASSISTANT_ONLY and role != "assistant":
         yield f"{where}: `{kind}` blocks can not be in `{role}` messages"
-    if kind in _THINKING and "cache_control" in block:
+    if kind in THINKING and "cache_control" in block:
         yield f"{where}: cache_control cannot be set for thinking blocks"
     if kind == "text":
         yield from _text(block, where)

@@ -14,7 +14,7 @@ import anyio.lowlevel
 import orjson
 
 from orchestrator.errors import ModelError
-from orchestrator.messages import Block, Message
+from orchestrator.messages import THINKING, Block, Message
 from orchestrator.models.base import ModelRequest, OnRetry, Reply, Usage
 from orchestrator.models.fields import binds_thinking
 from orchestrator.models.shape import shape_problem
@@ -32,7 +32,6 @@ from orchestrator.testing.steps import (
 __all__ = ["ScriptedModel"]
 
 Answer = Reply | str | Block | Sequence[Block] | Says
-_THINKING: Final = ("thinking", "redacted_thinking")
 _MODIFIED: Final = (
     "`thinking` blocks in an assistant message cannot be modified: sent {sent}, they "
     "were {were}"
@@ -101,7 +100,7 @@ class ScriptedModel:
                 self._binding.add(request.model)
             raise step
         answer = self._answer(step, request)
-        thoughts = [block for block in answer.content if block["type"] in _THINKING]
+        thoughts = [block for block in answer.content if block["type"] in THINKING]
         if thoughts:
             before = _digest(request, request.messages)
             issued = _Issued(request.model, copy.deepcopy(thoughts), before)
@@ -184,7 +183,7 @@ class ScriptedModel:
             issued = next((each for each in known if each), None)
             if issued is None or issued.model != request.model:
                 continue
-            sent = [_plain(b) for b in blocks if b["type"] in _THINKING]
+            sent = [_plain(b) for b in blocks if b["type"] in THINKING]
             if sent and sent != issued.thoughts:
                 return _MODIFIED.format(sent=sent, were=issued.thoughts)
             if place != said[-1]:
