@@ -157,14 +157,6 @@ class ModelsChosen:
             return role
         return bare_model(model)
 
-    def of_summary(self, own: str) -> str:
-        """Return the model that writes the summaries of an agent.
-
-        Args:
-            own: the agent's model; one that is offline stays offline.
-        """
-        return own if own == OFFLINE else self.summaries or own
-
 
 def bare_model(name: str, *, field: str = "model") -> str:
     """Return a model's id without `anthropic:` and outer blanks.

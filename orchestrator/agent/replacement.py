@@ -46,7 +46,6 @@ class Replacement:
 
         return words(
             "compacted",
-            first="1",
             last=str(last),
             state=section("state", text=self.state),
             summary=section("summary", text=self.summary),

@@ -21,7 +21,6 @@ Count = Callable[[str], int]
 
 _CHARS_PER_TOKEN = 8  # no text is so cheap
 _MOST = 40  # lines that are weighed against each other
-_MOST_DIGITS = 6
 _PIECE_SHARE = 0.8
 # What occurs so often says nothing of one line.
 _MOST_SIGNS = 40

@@ -11,28 +11,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.ids import HISTORY_REFERENCE
-from orchestrator.messages import Block, Message, encode, is_empty_text, text_of
+from orchestrator.messages import (
+    THINKING,
+    Block,
+    Message,
+    encode,
+    is_empty_text,
+    text_of,
+)
 
-__all__ = ["Entry", "Step", "item_text", "items", "result_text", "steps"]
+__all__ = ["Step", "item_text", "result_text", "steps"]
 
 _TAGS = ("message", "said", "thought", "call", "result", "told")
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """Something that a reference opens.
-
-    Attributes:
-        ref: `h0`, `h12` or `h12.2`.
-        step: 0 for the first user message.
-        place: of the call in its step, from 1; 0 for the whole.
-        tool: name of the tool that a call is of, or "".
-    """
-
-    ref: str
-    step: int
-    place: int = 0
-    tool: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +80,6 @@ def steps(messages: Sequence[Message], *, first: int = 0) -> Iterator[Step]:
                 step.told.append(block)
     if number >= first:
         yield step
-
-
-def items(messages: Sequence[Message]) -> list[Entry]:
-    """Return all that can be opened, oldest first: each step, then its calls."""
-    found: list[Entry] = []
-    for step in steps(messages):
-        found.append(Entry(step.ref, step.number))
-        found += [
-            Entry(f"{step.ref}.{place}", step.number, place, str(call.get("name")))
-            for place, call in enumerate(step.calls, 1)
-        ]
-    return found
 
 
 def item_text(messages: Sequence[Message], ref: str) -> str:
@@ -186,7 +164,7 @@ def _said(block: Block) -> str:
             return _tagged("said", "", str(block["text"]))
         case "thinking" if text := str(block.get("thinking") or "").strip():
             return _tagged("thought", "", text)
-        case "text" | "thinking" | "redacted_thinking":
+        case kind if kind in {"text", *THINKING}:
             return ""
         case kind:
             return _tagged("said", "", f"({kind})")

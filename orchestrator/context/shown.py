@@ -7,7 +7,7 @@ pieces. So the work of a turn does not grow with the number of turns before it.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.context.layout import ShownResult
@@ -17,7 +17,13 @@ from orchestrator.events.edits import (
     with_text,
     without_thinking_behind,
 )
-from orchestrator.messages import Block, Message, encode, without_thinking
+from orchestrator.messages import (
+    THINKING,
+    Block,
+    Message,
+    encode,
+    without_thinking,
+)
 
 __all__ = ["Shown"]
 
@@ -51,7 +57,7 @@ class Shown:
         factor: tokens that the service is likely to count for an estimated one.
         rewritten: how often what was sent has changed.
         results: sent whole, by call, oldest first.
-        skipped: messages of the transcript that a text stands in place of.
+        composition: estimated tokens of it all by layer.
     """
 
     def __init__(self) -> None:
@@ -63,7 +69,6 @@ class Shown:
         self.dearness = 1.0
         self.factor = 1.0
         self.rewritten = 0
-        self.skipped = 0
         self.results: dict[str, ShownResult] = {}
         self.composition: dict[str, int] = {}
         self._pieces: list[_Piece] = []
@@ -102,8 +107,12 @@ class Shown:
     @property
     def base_tokens(self) -> int:
         """Return the estimated size of what never goes: head and task."""
+        return self._head_tokens + self._task_tokens
+
+    @property
+    def _task_tokens(self) -> int:
         first = self._pieces[0]
-        return self._head_tokens + first.layers.get("task", first.tokens)
+        return first.layers.get("task", first.tokens)
 
     @property
     def end(self) -> End:
@@ -275,16 +284,14 @@ class Shown:
         Returns:
             How many blocks of thinking went.
         """
-        before, dropped = self._estimate, len(self) - 1 - kept
-        first = {**self.messages[0]}
-        first["content"] = first["content"][: self._first_blocks]
-        self.messages = with_text([first, *self.messages[1:]], kept=kept, text=text)
-        task = self._pieces[0].layers.get("task", self._pieces[0].tokens)
-        layers = {"task": task, **parts}
+        before = self._estimate
+        self.messages = with_text(
+            self.messages, kept=kept, text=text, begun=self._first_blocks
+        )
+        layers = {"task": self._task_tokens, **parts}
         tail = self._pieces[len(self._pieces) - kept :]
         head = _Piece(encode(self.messages[0]), sum(layers.values()), layers)
         self._pieces = [head, *tail]
-        self.skipped += max(dropped, 0)
         fixed = {n: self.composition.get(n, 0) for n in ("prompt", "tools")}
         self.composition = fixed
         for piece in self._pieces:
@@ -302,10 +309,8 @@ class Shown:
 
     def size_with(self, parts: Mapping[str, int], *, kept: int) -> int:
         """Return the estimated size of a request after `compact`, in tokens."""
-        first = self._pieces[0]
-        task = first.layers.get("task", first.tokens)
         tail = sum(p.tokens for p in self._pieces[len(self._pieces) - kept :])
-        after = self._head_tokens + task + sum(parts.values()) + tail
+        after = self.base_tokens + sum(parts.values()) + tail
         before = self._estimate
         return math.ceil(self.tokens * after / before) if before else after
 
@@ -344,7 +349,7 @@ class Shown:
 
         Args:
             result: the block.
-            tokens: how many fewer it has, estimated.
+            tokens: its size, estimated.
         """
         call = result["tool_use_id"]
         for place, message in enumerate(self.messages):
@@ -389,5 +394,4 @@ def _add(to: dict[str, int], layers: Mapping[str, int], sign: int = 1) -> None:
 
 
 def _thinking_blocks(message: Message) -> int:
-    kinds: Collection[str] = ("thinking", "redacted_thinking")
-    return sum(block.get("type") in kinds for block in message["content"])
+    return sum(block.get("type") in THINKING for block in message["content"])

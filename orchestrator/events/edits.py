@@ -28,7 +28,7 @@ _THOUGHT = "(thinking) "
 
 
 def with_edit(
-    messages: Sequence[Message], kind: str, data: Mapping[str, Any], *, earlier: str
+    messages: Sequence[Message], kind: str, *, data: Mapping[str, Any], begun: int
 ) -> list[Message]:
     """Return what is sent of `messages` after one edit.
 
@@ -36,7 +36,7 @@ def with_edit(
         messages: as they were sent before it, oldest first.
         kind: of the event; one that is no edit changes nothing.
         data: of the event, with large fields loaded.
-        earlier: text of the newest compaction before, or "".
+        begun: as for `with_text`.
     """
     if kind == ContextCleared.KIND:
         stubs = _texts(data.get("stubs"))
@@ -48,7 +48,7 @@ def with_edit(
             messages,
             kept=_count(data.get("kept_messages")),
             text=str(data.get("text") or ""),
-            earlier=earlier,
+            begun=begun,
         )
     else:
         return list(messages)
@@ -80,7 +80,7 @@ def with_stubs(messages: Sequence[Message], stubs: Mapping[str, str]) -> list[Me
 
 
 def with_text(
-    messages: Sequence[Message], *, kept: int, text: str, earlier: str = ""
+    messages: Sequence[Message], *, kept: int, text: str, begun: int
 ) -> list[Message]:
     """Return `messages` with one text in the place of those in the middle.
 
@@ -92,18 +92,12 @@ def with_text(
         messages: oldest first; the first is the user's.
         kept: how many of the last messages stay, 0 or more; never the first.
         text: what stands in the place of the others; "": nothing does.
-        earlier: text of a compaction before. Where it stands in the first message, it
-            goes, and so does what had joined behind it.
+        begun: how many blocks the first message began with. What has joined them goes,
+            the text of an earlier compaction and all.
     """
     if not messages:
         return []
-    first = list(messages[0]["content"])
-    if earlier:
-        at = next(
-            (at for at, block in enumerate(first) if block.get("text") == earlier),
-            len(first),
-        )
-        first = first[:at]
+    first = messages[0]["content"][:begun]
     tail = list(messages[max(len(messages) - max(kept, 0), 1) :])
     head = [*first, *([text_block(text)] if text.strip() else [])]
     if tail and tail[0]["role"] == "user":

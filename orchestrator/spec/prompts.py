@@ -45,7 +45,7 @@ PROMPTS: dict[str, frozenset[str]] = {
         "summarize": "tokens",
         "summarize_again": "reason tokens",
         "summarize_text": "record tokens",
-        "compacted": "first last state summary own_rules subagents files newest",
+        "compacted": "last state summary own_rules subagents files newest",
         "judge": "record summary",
         "reminder": "items",
         "sections/constraints": "items",

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from orchestrator.events import ContextCompacted, Event
+from orchestrator.events import Event
 from orchestrator.events.edits import EDITS, with_edit
 from orchestrator.messages import (
     Block,
@@ -157,11 +157,9 @@ class _Conversation:
         self.edits.append(Edited(len(self.messages), event))
         if not self._as_sent:
             return
-        if event.kind == ContextCompacted.KIND and self.messages:
-            # Text of an earlier one goes, and what had joined the first message.
-            begun = self.messages[0]["content"][: self._first_blocks]
-            self.messages[0] = user_message(begun)
-        self.messages = with_edit(self.messages, event.kind, event.data, earlier="")
+        self.messages = with_edit(
+            self.messages, event.kind, data=event.data, begun=self._first_blocks
+        )
 
     def text(self, text: str) -> None:
         self._texts.append(text_block(text))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.context.history import item_text, items, result_text
+from orchestrator.context.history import item_text, result_text, steps
 
 IMAGE = {"type": "image", "source": {"type": "base64", "data": "AAAA"}}
 
@@ -50,10 +50,10 @@ MESSAGES: list[dict[str, Any]] = [
 
 
 def test_steps_and_their_calls_are_listed_in_order() -> None:
-    assert [entry.ref for entry in items(MESSAGES)] == [
-        "h0", "h1", "h1.1", "h1.2", "h2", "h2.1"
-    ]  # fmt: skip
-    assert [entry.tool for entry in items(MESSAGES)][2:4] == ["read_file", "grep"]
+    found = list(steps(MESSAGES))
+
+    assert [step.ref for step in found] == ["h0", "h1", "h2"]
+    assert [call["name"] for call in found[1].calls] == ["read_file", "grep"]
 
 
 def test_a_step_opens_whole_thinking_calls_results_and_what_it_was_told() -> None:
@@ -108,5 +108,7 @@ def test_any_history_has_a_text_for_every_reference() -> None:
         {"role": "assistant", "content": [{"type": "tool_use", "id": "t9"}]},
         {"role": "user", "content": [result(9, None)]},
     ]
-    for entry in items(odd):
-        assert item_text(odd, entry.ref)
+    for step in steps(odd):
+        assert item_text(odd, step.ref)
+        for place in range(1, len(step.calls) + 1):
+            assert item_text(odd, f"{step.ref}.{place}")

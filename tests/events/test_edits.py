@@ -112,15 +112,15 @@ def test_whatever_is_edited_in_whatever_order_stays_a_legal_request(
 ) -> None:
     history = data.draw(histories())
     assert is_legal(history)
-    before, shown, earlier = encode(history), history, ""
+    before, shown, text = encode(history), history, ""
     for kind, fields in data.draw(edits(history)):
-        shown = with_edit(shown, kind, fields, earlier=earlier)
-        earlier = fields.get("text", earlier)
+        shown = with_edit(shown, kind, data=fields, begun=1)
+        text = fields.get("text", text)
 
         assert is_legal(shown)
         assert shown[0]["content"][0] == TASK
         texts = [b.get("text", "") for b in shown[0]["content"]]
-        assert [t for t in texts if t.startswith("text ")] == [earlier][: bool(earlier)]
+        assert [t for t in texts if t.startswith("text ")] == [text][: bool(text)]
     assert encode(history) == before
 
 
@@ -129,7 +129,7 @@ def test_whatever_is_edited_in_whatever_order_stays_a_legal_request(
 def test_messages_kept_behind_the_text_are_those_of_before(
     history: list[Message], kept: int
 ) -> None:
-    shown = with_text(history, kept=kept, text=TEXT)
+    shown = with_text(history, kept=kept, text=TEXT, begun=1)
 
     same = min(kept, len(history) - 1)
     same -= bool(same) and history[-same]["role"] == "user"
@@ -172,8 +172,8 @@ def test_a_later_text_takes_the_place_of_the_earlier_one_and_what_had_joined_it(
         assistant(text_block("two")), user(text_block("more")),
     ]  # fmt: skip
 
-    first = with_text(history, kept=3, text=TEXT)
-    second = with_text(first, kept=2, text=LATER, earlier=TEXT)
+    first = with_text(history, kept=3, text=TEXT, begun=1)
+    second = with_text(first, kept=2, text=LATER, begun=1)
 
     assert first[0] == user(TASK, text_block(TEXT), text_block("go on"))
     assert second == [
@@ -185,7 +185,7 @@ def test_a_later_text_takes_the_place_of_the_earlier_one_and_what_had_joined_it(
 def test_a_result_whose_call_is_gone_goes_with_it() -> None:
     history = [user(TASK), assistant(use("a")), user(result("a"), text_block("told"))]
 
-    assert with_text(history, kept=1, text=TEXT) == [
+    assert with_text(history, kept=1, text=TEXT, begun=1) == [
         user(TASK, text_block(TEXT), text_block("told"))
     ]
 
@@ -193,7 +193,7 @@ def test_a_result_whose_call_is_gone_goes_with_it() -> None:
 def test_without_a_text_what_is_dropped_leaves_nothing() -> None:
     history = [user(TASK), assistant(text_block("one")), user(text_block("go on"))]
 
-    assert with_text(history, kept=0, text="") == [user(TASK)]
+    assert with_text(history, kept=0, text="", begun=1) == [user(TASK)]
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_only_thinking_behind_the_first_changed_result_goes_with_a_clear() -> No
     ]
 
     shown = with_edit(
-        history, "context.cleared", {"stubs": {"a": "…"}, "thinking": 1}, earlier=""
+        history, "context.cleared", data={"stubs": {"a": "…"}, "thinking": 1}, begun=1
     )
 
     assert shown[1] == history[1]
@@ -240,5 +240,5 @@ def test_only_thinking_behind_the_first_changed_result_goes_with_a_clear() -> No
 )
 @pytest.mark.parametrize("kind", ["context.cleared", "context.compacted", "tool.ended"])
 def test_odd_fields_of_an_edit_break_no_reader(kind: str, data: dict[str, Any]) -> None:
-    assert with_edit([user(TASK)], kind, data, earlier="") == [user(TASK)]
-    assert with_edit([], kind, data, earlier="") == []
+    assert with_edit([user(TASK)], kind, data=data, begun=1) == [user(TASK)]
+    assert with_edit([], kind, data=data, begun=1) == []
