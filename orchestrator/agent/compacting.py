@@ -247,7 +247,10 @@ class Compactor:
                 state, dropped, numbers=numbers, pulse=pulse
             )
         earlier = state.sight.compacted.summary if state.sight.compacted else ""
-        made, record = _Made("model", draft=draft), self._record(state, [])
+        made, record = (
+            _Made("model", draft=draft),
+            self._record(state, [], kept=len(tail)),
+        )
         gone = state.shown.tokens - state.shown.size_with({}, kept=len(tail))
         limit = min(numbers.summary_tokens, max(gone // 2, LEAST_SUMMARY_TOKENS))
         if draft.text.strip():
@@ -295,17 +298,20 @@ class Compactor:
             )
         return made
 
-    def _record(self, state: AgentState, added: Sequence[str]) -> StateRecord:
-        """Return what the program knows of the work."""
+    def _record(
+        self, state: AgentState, added: Sequence[str], *, kept: int
+    ) -> StateRecord:
+        """Return what the program knows once all but `kept` messages have gone."""
         records = self.hooks.records
         notes = dict(records.notes())
+        put_back = list(dict.fromkeys([*state.sight.put_back, *added]))
         return StateRecord(
             words=tuple(state.sight.words),
-            pinned=state.sight.pinned,
+            pinned=state.pinned_after(kept),
             notes=notes,
             pinned_notes=frozenset(records.pinned()),
             findings=tuple(self.hooks.team.standing.facts()),
-            put_back=tuple([*state.sight.put_back, *added][-MOST_PUT_BACK:]),
+            put_back=tuple(put_back[-MOST_PUT_BACK:]),
             effects=tuple(records.effects()),
             files=files_touched(state.transcript.messages),
         )
@@ -318,7 +324,7 @@ class Compactor:
         numbers: Numbers,
     ) -> tuple[Replacement, list[Reopened]]:
         """Return the parts of what stands in the place of the steps."""
-        record = self._record(state, made.added)
+        record = self._record(state, made.added, kept=len(tail))
         summary = made.summary.render()
         limit = numbers.state_tokens
         text = Replacement(

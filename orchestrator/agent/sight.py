@@ -122,22 +122,24 @@ class Sight:
                 self.lately[made.reference] = self.lately[made.key] = turns
         self.edited(shown)
 
-    def keep_pinned(
+    def pinned_after(
         self, kept_messages: int, transcript: Transcript, shown: Shown
-    ) -> None:
-        """Keep what must stay word for word and is about to go with its step.
+    ) -> dict[str, str]:
+        """Return what must stay word for word once a compaction has been made.
 
         Args:
             kept_messages: how many of the newest messages stay.
             transcript: of the agent.
             shown: as it is before the compaction.
         """
+        pinned = dict(self.pinned)
         going = shown.messages[1 : len(shown) - kept_messages]
         for block in (block for message in going for block in message["content"]):
             call = str(block.get("tool_use_id"))
             result, made = shown.results.get(call), transcript.calls.get(call)
             if result is not None and made is not None and result.label == "critical":
-                self.pinned[made.reference] = text_of([block])
+                pinned[made.reference] = text_of([block])
+        return pinned
 
     def tried(self, shown: Shown, *, turns: int) -> None:
         """Take note of a compaction that is about to be tried."""
@@ -147,7 +149,7 @@ class Sight:
         self, event: ContextCompacted, shown: Shown, *, turns: int
     ) -> None:
         """Take note of a compaction that has been made."""
-        self.put_back += event.added
+        self.put_back += [each for each in event.added if each not in self.put_back]
         self.compacted, self.compacted_at = event, turns
         self.compacted_to_tokens = shown.tokens
         self.remind, self.is_warned = True, False

@@ -321,7 +321,7 @@ class AgentState:
     def compact(self, compacted: ContextCompacted) -> int:
         """Put a text in the place of steps; return how many thinking blocks went."""
         kept = compacted.kept_messages
-        self.sight.keep_pinned(kept, self.transcript, self.shown)
+        self.sight.pinned = self.pinned_after(kept)
         thinking = self.shown.compact(
             compacted.text,
             kept=kept,
@@ -331,6 +331,10 @@ class AgentState:
         self.sight.was_compacted(compacted, self.shown, turns=self.turns)
         self._edited(COMPACTED)
         return thinking
+
+    def pinned_after(self, kept: int) -> dict[str, str]:
+        """Return what is pinned once all but so many messages have gone."""
+        return self.sight.pinned_after(kept, self.transcript, self.shown)
 
     def _edited(self, why: str) -> None:
         self.cache.changed, self.previous_end = why, None
