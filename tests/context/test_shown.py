@@ -213,7 +213,6 @@ class TestCompacting:
         assert texts(shown, 2) == ["text of c3"]
         assert shown.pieces == as_bytes(shown)
         assert shown.tokens == 410
-        assert shown.skipped == 4
         assert list(shown.results) == ["c3"]
         assert shown.composition == {
             "prompt": 60,
