@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ class LedgerPolicy:
     instead: Answer | None = None
     bills: list[Bill] = field(default_factory=list)
     wrapped: int = 0
-    _known: dict[bytes, tuple[int, int]] = field(default_factory=dict)
+    _known: dict[bytes, list[bytes]] = field(default_factory=dict)
     _heads: set[bytes] = field(default_factory=set)
 
     @property
@@ -118,12 +119,15 @@ class LedgerPolicy:
         sizes = [_sent(message) for message in asked["messages"]]
         sent = head_tokens + sum(sizes)
         first = orjson.dumps(text_of(asked["messages"][0]["content"]))
-        messages, known = self._known.get(head + first, (0, 0))
-        if not messages and head in self._heads:
-            known = head_tokens
-        read = known if known >= 1024 and messages < len(sizes) else 0
+        said_now = [_plain(message) for message in asked["messages"]]
+        said_before = self._known.get(head + first, [])
+        pairs = zip(said_now, said_before, strict=False)
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        known = head_tokens + sum(sizes[:same])
+        is_known = said_before or head in self._heads
+        read = known if is_known and known >= 1024 and same < len(sizes) else 0
         self._heads.add(head)
-        self._known[head + first] = len(sizes), sent
+        self._known[head + first] = said_now
         plain, output, written, cached = RATES[asked["model"]]
         usd = (
             (sent - read) * max(written, plain) + read * cached + said * output
@@ -160,6 +164,15 @@ class LedgerPolicy:
         number, page = step // 2 % FILES, step // 2 // FILES
         where = {"path": f"part{part}/file{number}.md", "first_line": 1 + page}
         return [text(f"On to {number}."), tool_use(f"t{step}", "read_file", **where)]
+
+
+def _plain(message: dict[str, Any]) -> bytes:
+    """A message without cache marks."""
+    blocks = [
+        {name: each for name, each in block.items() if name != "cache_control"}
+        for block in message["content"]
+    ]
+    return orjson.dumps([message["role"], blocks])
 
 
 def _brief(part: int) -> dict[str, Any]:
