@@ -90,7 +90,7 @@ class Sight:
         step, taken = len(transcript.steps), []
         for each in results:
             if (made := transcript.calls.get(each.call)) is not None:
-                self.showings.add(each.call, made.reference, each.files)
+                self.showings.add(each.call, each.files, ref=made.reference)
             label = self._label(each, transcript, turns=turns)
             taken.append(ShownResult(each.call, each.name, step, each.tokens, label))
         shown.took(taken)

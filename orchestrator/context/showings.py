@@ -20,6 +20,11 @@ class _Showing:
     first: int
     last: int
 
+    @classmethod
+    def of(cls, page: FileSeen, ref: str) -> _Showing:
+        """Return a page as it stands in the result that `ref` opens."""
+        return cls(ref, page.path, page.sha256, page.first, page.last)
+
     def shows(self, other: _Showing) -> bool:
         """Return whether every line of `other` is in it, in the same version."""
         return (
@@ -36,18 +41,16 @@ class Showings:
 
     _by_call: dict[str, list[_Showing]] = field(default_factory=dict)
 
-    def add(self, call: str, ref: str, files: Iterable[FileSeen]) -> None:
+    def add(self, call: str, files: Iterable[FileSeen], *, ref: str) -> None:
         """Take in a result.
 
         Args:
             call: id of its call.
-            ref: opens it: `h12`, or `h12.2`.
             files: as its event has them; those without a page do not count.
+            ref: opens it: `h12`, or `h12.2`.
         """
         pages = [
-            _Showing(ref, each.path, each.sha256, each.first, each.last)
-            for each in files
-            if 0 < each.first <= each.last
+            _Showing.of(each, ref) for each in files if 0 < each.first <= each.last
         ]
         if pages:
             self._by_call.pop(call, None)
@@ -58,20 +61,17 @@ class Showings:
         """Return the ids of the calls whose results show something."""
         return set(self._by_call)
 
-    def find(self, path: str, sha256: str, first: int, last: int) -> str:
-        """Return the newest result that shows all these lines, or "".
+    def find(self, page: FileSeen) -> str:
+        """Return the newest result that shows all lines of a page, or "".
 
         Args:
-            path: relative to the workspace, as in `FileSeen`.
-            sha256: of the file as it is now.
-            first: from 1.
-            last: not before `first`.
+            page: of the file as it is now.
         """
-        wanted = _Showing("", path, sha256, first, last)
+        wanted = _Showing.of(page, "")
         for pages in reversed(self._by_call.values()):
-            for page in pages:
-                if page.shows(wanted):
-                    return page.ref
+            for shown in pages:
+                if shown.shows(wanted):
+                    return shown.ref
         return ""
 
     def superseded(self) -> set[str]:

@@ -84,9 +84,9 @@ class ToolContext:
     """The agent's whole transcript, oldest first, whatever of it is still sent."""
     findings_of: Callable[[str], str] = field(default=lambda _agent: "")
     """Findings of a subagent as they were delivered to this agent; "": it has none."""
-    shown: Callable[[str, str, int, int], str] = field(default=lambda *_place: "")
-    """Path, SHA-256, first and last line → reference of a result that the agent still
-    sees and that shows all these lines of that version; "": there is none."""
+    shown: Callable[[FileSeen], str] = field(default=lambda _page: "")
+    """Page of a file → reference of a result that the agent still sees and that shows
+    all lines of that page, in that version; "": there is none."""
 
 
 class Tool(Protocol[A_contra]):

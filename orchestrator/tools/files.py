@@ -136,7 +136,7 @@ def _page(source: Source, args: ReadFileArgs, context: ToolContext) -> ToolOutpu
         source, context, first_line=args.first_line, max_lines=args.max_lines
     )
     for seen in page.files:
-        ref = context.shown(seen.path, seen.sha256, seen.first, seen.last)
+        ref = context.shown(seen)
         if ref:
             return ToolOutput(
                 f"{source.name}: unchanged since {ref}, which shows lines "

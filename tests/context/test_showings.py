@@ -13,14 +13,14 @@ def page(first: int, last: int, *, path: str = "a.py", version: str = "1") -> Fi
 def of(*results: tuple[str, FileSeen]) -> Showings:
     showings = Showings()
     for number, (call, seen) in enumerate(results, 1):
-        showings.add(call, f"h{number}", [seen])
+        showings.add(call, [seen], ref=f"h{number}")
     return showings
 
 
 def found(
     showings: Showings, first: int, last: int, *, path: str = "a.py", version: str = "1"
 ) -> str:
-    return showings.find(path, version * 64, first, last)
+    return showings.find(page(first, last, path=path, version=version))
 
 
 def test_lines_are_found_in_the_newest_result_that_shows_all_of_them() -> None:

@@ -29,7 +29,8 @@ class Reader(ToolBench):
         text = await self.text("read_file", path=path, **given)
         ended = self.events[-1].data
         files = [FileSeen.stored(each) for each in ended["files"]]
-        self.showings.add(ended["call"], f"h{len(self.events) // 2}", files)
+        ref = f"h{len(self.events) // 2}"
+        self.showings.add(ended["call"], files, ref=ref)
         return text
 
 
