@@ -21,6 +21,7 @@ from orchestrator.context.flips import (
 )
 from orchestrator.context.old_text import Claim, Near, Statements, is_han
 from orchestrator.context.statements import clause_at
+from orchestrator.ids import HISTORY_REFERENCE
 
 __all__ = ["UNCONFIRMED", "Within", "doubts"]
 
@@ -36,8 +37,6 @@ _ROUNDED: Final = re.compile(
     r"more than|less than|at least|up to|ca)\b|[~≈<>≥≤]|约|大概|左右|近|超过|不到|多",
     re.IGNORECASE,
 )
-_STEP: Final = re.compile(r"h\d{1,5}(?:\.\d{1,3})?")
-"""A reference of the program's to a step: it stands beside the text, not in it."""
 _CHECKABLE: Final = re.compile(r"[\d_/@]|\.[A-Za-z]")
 
 
@@ -103,25 +102,31 @@ def _figures(
             was, place = source
             if place.claim.text in within.moving:
                 continue
-            yield doubt("numbers", claim, place, number.start, number.end, was.text)
+            yield doubt("numbers", claim, source=place, place=number, instead=was.text)
         elif not _is_known(number, claim, old, section):
             instead = f"{number.text} {UNCONFIRMED}"
-            yield doubt("numbers", claim, None, number.start, number.end, instead)
-    for year, month, day, start, end in dates(claim.text):
-        close = [*near[:1], *_around(claim, start, near, old)[:1]]
+            yield doubt("numbers", claim, place=number, instead=instead)
+    yield from _days(claim, near, old, section)
+
+
+def _days(
+    claim: Claim, near: Sequence[Near], old: Statements, section: str
+) -> Iterator[Doubt]:
+    for day in dates(claim.text):
+        close = [*near[:1], *_around(claim, day.start, near, old)[:1]]
         best = next((each for each in close if each.share >= RELATED), None)
         others = dates(best.claim.text) if best else []
-        same = {d[0] for d in old.dates if d[1:] == (month, day)}
-        if year in same or (same and not year) or (0 in same and not others):
+        same = old.years.get(day.of_year, set())
+        if day.year in same or (same and not day.year) or (0 in same and not others):
             continue
-        if any(d[1:3] == (month, day) and not d[0] for d in others):
+        if any(each.of_year == day.of_year and not each.year for each in others):
             continue
         if best and others:
-            instead = best.claim.text[others[0][3] : others[0][4]]
-            yield doubt("numbers", claim, best, start, end, instead)
+            instead = best.claim.text[others[0].start : others[0].end]
+            yield doubt("numbers", claim, source=best, place=day, instead=instead)
         elif section != "open":
-            instead = f"{claim.text[start:end]} {UNCONFIRMED}"
-            yield doubt("numbers", claim, None, start, end, instead)
+            instead = f"{claim.text[day.start : day.end]} {UNCONFIRMED}"
+            yield doubt("numbers", claim, place=day, instead=instead)
 
 
 def _around(
@@ -233,8 +238,10 @@ def _names(
     claim: Claim, near: Sequence[Near], old: Statements, within: Within
 ) -> Iterator[Doubt]:
     section, references = within.section, within.references
-    for name, start, end in names(claim.text):
-        if not _CHECKABLE.search(name) or _STEP.fullmatch(name):
+    for place in names(claim.text):
+        name = place.text
+        # The program's references stand beside the text, not in it.
+        if not _CHECKABLE.search(name) or HISTORY_REFERENCE.fullmatch(name):
             continue
         if old.has_name(name) or name in references:
             continue
@@ -245,11 +252,11 @@ def _names(
             if section == "open" and _is_next(name, best[1], best[2], within):
                 continue
             instead = best[1] if "/" in name else best[1].rsplit("/", 1)[-1]
-            yield doubt("names", claim, best[2], start, end, instead)
+            yield doubt("names", claim, source=best[2], place=place, instead=instead)
         elif section != "open" and not (section == "work" and _PATH.search(name)):
             # A file that was written stands in a call, which is not said.
             instead = f"{name} {UNCONFIRMED}"
-            yield doubt("names", claim, None, start, end, instead)
+            yield doubt("names", claim, place=place, instead=instead)
 
 
 def _is_next(name: str, other: str, near: Near, within: Within) -> bool:

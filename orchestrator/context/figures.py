@@ -8,7 +8,7 @@ from typing import Final
 
 from orchestrator.context.statements import stem
 
-__all__ = ["Number", "dates", "names", "numbers", "values"]
+__all__ = ["Day", "Name", "Number", "dates", "names", "numbers", "values"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,45 @@ class Number:
     is_count: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Name:
+    """An id, a path, an identifier or an address, and where it stands.
+
+    Attributes:
+        text: as it was written.
+        start: where it stands in its statement.
+        end: one behind its last character.
+    """
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A day, and where it stands.
+
+    Attributes:
+        year: 0: none was written.
+        month: from 1.
+        day: from 1.
+        start: where it stands in its statement.
+        end: one behind its last character.
+    """
+
+    year: int
+    month: int
+    day: int
+    start: int
+    end: int
+
+    @property
+    def of_year(self) -> tuple[int, int]:
+        """Return month and day: the same in every year."""
+        return self.month, self.day
+
+
 _NAME: Final = re.compile(
     r"https?://[^\s<>\"'`)\]，。；）]+"
     r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
@@ -54,14 +93,14 @@ _NO_NAMES: Final = frozenset({"e.g", "i.e", "a.m", "p.m", "and/or", "n/a", "etc.
 _FILE_END: Final = re.compile(r"\.[A-Za-z]\w{0,5}$")
 
 
-def names(text: str) -> list[tuple[str, int, int]]:
-    """Return ids, paths, identifiers and addresses in a text, and where they stand."""
-    found: list[tuple[str, int, int]] = []
+def names(text: str) -> list[Name]:
+    """Return ids, paths, identifiers and addresses in a text, in order."""
+    found: list[Name] = []
     for match in _NAME.finditer(text):
         name = match[0].rstrip(".,:;-")
         if len(name) < 2 or name.lower() in _NO_NAMES or _is_pair(name):
             continue
-        found.append((name, match.start(), match.start() + len(name)))
+        found.append(Name(name, match.start(), match.start() + len(name)))
     return found
 
 
@@ -96,15 +135,16 @@ _DATE: Final = re.compile(
 )
 
 
-def dates(text: str) -> list[tuple[int, int, int, int, int]]:
-    """Return the days named in a text: year (0: none), month, day, start, end."""
-    found = []
+def dates(text: str) -> list[Day]:
+    """Return the days named in a text, in order."""
+    found: list[Day] = []
     for match in _DATE.finditer(text):
         form = next(form for form in "1234" if match["d" + form])
         month = match["m" + form]
         number = int(month) if month.isdigit() else _MONTHS.index(month[:3].lower()) + 1
         year = int(match["y" + form] or 0) if form != "2" else 0
-        found.append((year, number, int(match["d" + form]), match.start(), match.end()))
+        day = int(match["d" + form])
+        found.append(Day(year, number, day, match.start(), match.end()))
     return found
 
 
@@ -146,10 +186,9 @@ MAX_COUNT: Final = 12
 def numbers(text: str) -> list[Number]:
     """Return the numbers of a statement; those in names and dates are left out."""
     masked = list(text)
-    spans = [(start, end) for _, start, end in names(text)]
-    spans += [(start, end) for *_, start, end in dates(text)]
-    for start, end in spans:
-        masked[start:end] = "_" * (end - start)
+    parts: list[Name | Day] = [*names(text), *dates(text)]
+    for each in parts:
+        masked[each.start : each.end] = "_" * (each.end - each.start)
     bare = "".join(masked)
     found = [_number(match, bare) for match in _NUMBER.finditer(bare)]
     for match in _WORDED.finditer(bare):

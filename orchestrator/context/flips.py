@@ -19,6 +19,7 @@ from orchestrator.context.bearing import (
     shades,
     statuses,
 )
+from orchestrator.context.figures import Day, Name, Number
 from orchestrator.context.old_text import Claim, Near, Statements, is_han
 from orchestrator.context.statements import clauses, first_term, terms
 
@@ -284,12 +285,26 @@ def _replaced(check: Check, claim: Claim, source: Near) -> Doubt:
     own = {v for n in claim.numbers for v in n.values[:1]} - source.claim.values
     if own or set(claim.names) - set(source.claim.names):
         instead = f'{instead} (the summary said: "{claim.text}")'
-    return doubt(check, claim, source, 0, len(claim.text), instead)
+    return doubt(check, claim, source=source, instead=instead)
 
 
 def doubt(
-    check: Check, claim: Claim, source: Near | None, start: int, end: int, instead: str
+    check: Check,
+    claim: Claim,
+    *,
+    instead: str,
+    source: Near | None = None,
+    place: Number | Name | Day | None = None,
 ) -> Doubt:
-    """Return a doubt about a part of the claim."""
+    """Return a doubt about a part of the claim.
+
+    Args:
+        check: which check found it.
+        claim: of the summary.
+        instead: what stands there then.
+        source: the nearest old statement; None: there is none.
+        place: the part; None: all of it.
+    """
     told = source.claim.text[:_MAX_SOURCE_CHARS] if source else ""
+    start, end = (place.start, place.end) if place else (0, len(claim.text))
     return Doubt(check, claim.text, told, start, end, instead)

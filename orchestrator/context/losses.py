@@ -91,14 +91,14 @@ def _telling(claim: Claim, old: Statements, shown: Statements) -> list[Claim]:
     if found:
         return found
     figures = [n for n in claim.numbers if n.digits >= _DIGITS_OF_A_FIGURE]
-    days = {day[1:3] for day in dates(claim.text)}
+    days = {day.of_year for day in dates(claim.text)}
     return [
         each.claim
         for each in near
         if old.share(claim.terms, each.claim.terms) >= _TOLD_WITH_FIGURE
         and (figures or days)
         and all(each.claim.values & set(n.values) for n in figures)
-        and days <= {day[1:3] for day in dates(each.claim.text)}
+        and days <= {day.of_year for day in dates(each.claim.text)}
     ]
 
 
@@ -263,7 +263,7 @@ def _belongs(section: Section, claim: Claim) -> bool:
 def _used(old: Statements, shown: Statements, wanted: Wanted) -> Iterator[Loss]:
     """Yield the sources of names and figures that later calls use, the newest first."""
     used = [text[:_USED_CHARS] for text in reversed(wanted.used_later)]
-    known = dict.fromkeys(name for text in used for name, _, _ in names(text))
+    known = dict.fromkeys(name.text for text in used for name in names(text))
     lost: list[Loss] = []
     for name in known:
         if name in wanted.references or shown.has_name(name):

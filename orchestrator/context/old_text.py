@@ -56,7 +56,7 @@ class Claim:
     @cached_property
     def names(self) -> list[str]:
         """Return its ids, paths and identifiers, in order."""
-        return [name for name, _, _ in figures.names(self.text)]
+        return [name.text for name in figures.names(self.text)]
 
     @cached_property
     def figures(self) -> frozenset[str]:
@@ -123,13 +123,12 @@ class Statements:
         return {v for text in self.texts for v in figures.values(text)}
 
     @cached_property
-    def dates(self) -> set[tuple[int, int, int]]:
-        """Return every day that is named: year (0: none), month, day."""
-        return {
-            (year, month, day)
-            for text in self.texts
-            for year, month, day, _, _ in figures.dates(text)
-        }
+    def years(self) -> dict[tuple[int, int], set[int]]:
+        """Return the years of every day that is named, 0 for none, by month and day."""
+        found: dict[tuple[int, int], set[int]] = {}
+        for day in (day for text in self.texts for day in figures.dates(text)):
+            found.setdefault(day.of_year, set()).add(day.year)
+        return found
 
     @cached_property
     def han_share(self) -> float:
