@@ -13,6 +13,7 @@ __all__ = [
     "LEAD",
     "REFERENCE",
     "artifact_id",
+    "reference_of",
     "run_id",
     "safe_name",
     "sha256",
@@ -69,3 +70,14 @@ def run_id(name: str, at: datetime, *, salt: bytes) -> str:
     """
     mark = sha256(salt + name.encode())[:4]
     return f"{at:%Y%m%d-%H%M%S}-{name}-{mark}"
+
+
+def reference_of(step: int, *, place: int = 0) -> str:
+    """Return what opens a step of an agent's conversation, or one call of it.
+
+    Args:
+        step: from 1; 0: the first user message.
+        place: of the call among those of its step, from 1; 0: the whole step, and the
+            call where it is the only one.
+    """
+    return f"h{step}.{place}" if place else f"h{step}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from orchestrator.agent.hooks import Words
 from orchestrator.context.stubs import digest_of
+from orchestrator.ids import reference_of
 from orchestrator.messages import Message, encode, text_of
 
 __all__ = ["Replacement", "heard", "lines_of", "references_up_to", "said"]
@@ -70,7 +71,7 @@ class Replacement:
 
 def references_up_to(steps: int) -> list[str]:
     """Return what can be opened: what it names need not be in a summary."""
-    return [f"h{number}" for number in range(steps + 1)]
+    return [reference_of(number) for number in range(steps + 1)]
 
 
 def said(messages: Sequence[Message]) -> list[str]:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from orchestrator.context.clipping import safe_end, safe_start
+from orchestrator.context.framing import kept_inside
+from orchestrator.context.tokens import Count
+from orchestrator.ids import reference_of
 from orchestrator.messages import Block, Message, encode, is_empty_text, text_of
 
 __all__ = ["render", "shorten"]
 
-Count = Callable[[str], int]
 Kind = Literal["result", "call", "said"]
 
-_NAMES: Final = {"user": "user", "assistant": "assistant"}
 # What each round of shortening leaves of pieces of each kind, oldest first.
 _ROUNDS: Final[tuple[tuple[Kind, int], ...]] = (
     ("result", 400),
@@ -26,6 +27,7 @@ _ROUNDS: Final[tuple[tuple[Kind, int], ...]] = (
     ("said", 60),
 )
 _GONE_TOKENS: Final = 20
+_TAGS: Final = ("user", "assistant", "call", "result", "record")
 
 
 @dataclass(slots=True)
@@ -112,7 +114,7 @@ def _pieces(messages: Sequence[Message], first_step: int) -> Iterator[_Piece]:
     step = first_step - 1
     refs: dict[str, tuple[str, str]] = {}
     for message in messages:
-        role = _NAMES.get(str(message["role"]), "user")
+        role = "assistant" if message["role"] == "assistant" else "user"
         content: Any = message["content"]
         blocks: list[Block] = (
             [{"type": "text", "text": content}] if isinstance(content, str) else content
@@ -121,7 +123,7 @@ def _pieces(messages: Sequence[Message], first_step: int) -> Iterator[_Piece]:
             step += 1
             calls = [block for block in blocks if block.get("type") == "tool_use"]
             for place, call in enumerate(calls, 1):
-                ref = f"h{step}.{place}" if len(calls) > 1 else f"h{step}"
+                ref = reference_of(step, place=place if len(calls) > 1 else 0)
                 refs[str(call["id"])] = (ref, str(call["name"]))
         says_nothing = all(b.get("type") == "thinking" for b in blocks)
         for block in blocks:
@@ -155,8 +157,5 @@ def _piece(
 
 
 def _tagged(kind: Kind, tag: str, attributes: str, body: str) -> _Piece:
-    # A text that holds the end of its own frame must not step out of it.
-    for name in ("user", "assistant", "call", "result", "record"):
-        if f"</{name}" in body:
-            body = body.replace(f"</{name}", f"<\\/{name}")
+    body = kept_inside(body, _TAGS)
     return _Piece(kind, f"<{tag}{attributes}>", body, f"</{tag}>", 0)

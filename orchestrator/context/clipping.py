@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
+
+from orchestrator.context.tokens import Count
 
 __all__ = ["REF", "Clipped", "clip", "clip_text", "safe_end", "safe_start"]
 
@@ -24,8 +26,6 @@ LINE_SHARE = 0.25
 
 _SAMPLE_REF: Final = "art_0123456789ab"
 _TRIES = 10
-
-Count = Callable[[str], int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,13 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-__all__ = ["digest"]
+from orchestrator.context.tokens import Count
 
-Count = Callable[[str], int]
+__all__ = ["digest"]
 
 _CHARS_PER_TOKEN = 8  # no text is so cheap
 _MOST = 40  # lines that are weighed against each other

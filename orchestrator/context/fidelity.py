@@ -8,7 +8,7 @@ model is asked.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
@@ -18,6 +18,7 @@ from orchestrator.context.losses import Loss, Wanted, losses
 from orchestrator.context.old_text import Statements
 from orchestrator.context.statements import any_of, split
 from orchestrator.context.summary import SECTIONS, Section, Summary, parse
+from orchestrator.context.tokens import Count
 
 __all__ = ["CHECKS", "OWN_NOTE", "UNCONFIRMED", "Checked", "Finding", "check_summary"]
 
@@ -30,8 +31,6 @@ _MOVES: Final[tuple[Section, ...]] = ("work", "open")
 """Sections whose figures change as the work goes on."""
 _LOST_CHARS: Final = 160
 _MOST_NAMED: Final = 8
-
-Count = Callable[[str], int]
 
 
 @dataclass(frozen=True, slots=True)

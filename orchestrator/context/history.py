@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from orchestrator.ids import HISTORY_REFERENCE
+from orchestrator.context.framing import kept_inside
+from orchestrator.ids import HISTORY_REFERENCE, reference_of
 from orchestrator.messages import (
     THINKING,
     Block,
@@ -46,7 +47,7 @@ class Step:
     @property
     def ref(self) -> str:
         """Return its reference."""
-        return f"h{self.number}"
+        return reference_of(self.number)
 
     def result_of(self, place: int) -> Block | None:
         """Return what answers the call at `place`, from 1; None: nothing does yet."""
@@ -146,7 +147,7 @@ def _calls_phrase(step: Step) -> str:
 
 
 def _call_text(step: Step, place: int) -> str:
-    call, ref = step.calls[place - 1], f"{step.ref}.{place}"
+    call, ref = step.calls[place - 1], reference_of(step.number, place=place)
     name = str(call.get("name"))
     given = encode(call.get("input") or {}).decode()
     called = _tagged("call", f' ref="{ref}" tool="{name}"', given)
@@ -185,11 +186,7 @@ def _content(block: Block | Sequence[Block]) -> str:
 
 
 def _tagged(tag: str, attributes: str, body: str) -> str:
-    # A text that holds the end of its own frame must not step out of it.
-    for name in _TAGS:
-        if f"</{name}" in body:
-            body = body.replace(f"</{name}", f"<\\/{name}")
-    return f"<{tag}{attributes}>\n{body}\n</{tag}>"
+    return f"<{tag}{attributes}>\n{kept_inside(body, _TAGS)}\n</{tag}>"
 
 
 def _blocks(message: Message) -> list[Block]:

@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from orchestrator.context.clipping import safe_end, safe_start
 from orchestrator.context.history import Step, steps
 from orchestrator.context.stubs import short_call
+from orchestrator.context.tokens import Count
 from orchestrator.messages import Block, Message, encode, text_of
 
 __all__ = ["Found", "HistoryIndex", "search"]
-
-Count = Callable[[str], int]
 
 SNIPPET_TOKENS: Final = 90
 """Most that is shown of one item."""

@@ -16,11 +16,11 @@ from orchestrator.context import cues
 from orchestrator.context.bearing import forbids, obliges
 from orchestrator.context.statements import split
 from orchestrator.context.summary import SECTIONS, Section, Summary, fit, parse
+from orchestrator.context.tokens import Count
+from orchestrator.ids import reference_of
 from orchestrator.messages import Block, Message, one_line, text_of
 
 __all__ = ["mechanical_summary"]
-
-Count = Callable[[str], int]
 
 # Of the limit, for what is found in each section; what one leaves, the later ones get.
 _SHARES: Final[Mapping[Section, float]] = {
@@ -118,7 +118,7 @@ def _from_messages(
         used = [block for block in content if block.get("type") == "tool_use"]
         step += message["role"] == "assistant"
         for number, call in enumerate(used, 1):
-            ref = f"h{step}.{number}" if len(used) > 1 else f"h{step}"
+            ref = reference_of(step, place=number if len(used) > 1 else 0)
             calls[str(call["id"])] = (ref, _told(call))
         for block in content:
             match block.get("type"):

@@ -9,8 +9,10 @@ from typing import Final
 
 from orchestrator.context.digest import digest
 from orchestrator.context.layout import Label
+from orchestrator.context.state import FILE_EDITS, FILE_READS
 from orchestrator.context.stubs import stub
 from orchestrator.context.tokens import estimate
+from orchestrator.ids import reference_of
 from orchestrator.messages import Block, Message, encode, text_of
 from orchestrator.models.base import Usage
 
@@ -20,8 +22,6 @@ BLOCK_TOKENS: Final = 12
 """What the form of a block adds to its text, about."""
 PICTURE_TOKENS: Final = 1600
 """Of an image or a document that is not text: what the service makes of a large one."""
-_READS: Final = "read_file"
-_CHANGES: Final = frozenset({"write_file", "edit_file"})
 
 StubOf = Callable[[Block, str, str], str]
 """From a call, its reference and the text of its result to the stub."""
@@ -156,9 +156,9 @@ def _turn(
 ) -> Turn:
     said, *behind = [_blocks(each) for each in messages]
     calls = {each["id"]: each for each in _calls(messages[0])}
-    refs = {call: f"h{number}.{at}" for at, call in enumerate(calls, 1)}
+    refs = {call: reference_of(number, place=at) for at, call in enumerate(calls, 1)}
     if len(calls) == 1:
-        refs = dict.fromkeys(calls, f"h{number}")
+        refs = dict.fromkeys(calls, reference_of(number))
     results, texts = list[Result](), list[Block]()
     for block in (block for each in behind for block in each):
         call = block.get("tool_use_id", "")
@@ -182,12 +182,12 @@ def _turn(
 
 def _superseded(call: Block | None, read: dict[str, list[str]]) -> tuple[str, ...]:
     """Return whose results this call makes stale; take note of it if it reads."""
-    if call is None or call["name"] not in {_READS, *_CHANGES}:
+    if call is None or call["name"] not in FILE_READS | FILE_EDITS:
         return ()
     asked = call.get("input") or {}
     path = f"{asked.get('path')}\n"
     page = path + encode(sorted(asked.items())).decode()
-    if call["name"] == _READS:
+    if call["name"] in FILE_READS:
         earlier = read.pop(page, [])
         read[page] = [call["id"]]
         return tuple(earlier)

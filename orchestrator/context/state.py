@@ -7,13 +7,22 @@ far as there is room, the newest first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from orchestrator.context.tokens import Count
+from orchestrator.ids import reference_of
 from orchestrator.messages import Message, tool_calls
 
-__all__ = ["StateRecord", "files_touched", "render_state", "state_lines"]
+__all__ = [
+    "FILE_EDITS",
+    "FILE_READS",
+    "StateRecord",
+    "files_touched",
+    "render_state",
+    "state_lines",
+]
 
 _NOTES: Final = (
     "Goal",
@@ -25,12 +34,11 @@ _NOTES: Final = (
     "Facts",
 )
 """Sections of notes, the most telling first; others come after them."""
-_EDITS: Final = frozenset({"write_file", "edit_file"})
-_READS: Final = frozenset({"read_file"})
+FILE_EDITS: Final = frozenset({"write_file", "edit_file"})
+FILE_READS: Final = frozenset({"read_file"})
+"""Tools that show or change the file at their `path`."""
 _MORE_TOKENS: Final = 12
 _LEAST_TOKENS: Final = 24
-
-Count = Callable[[str], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +116,11 @@ def files_touched(messages: Sequence[Message]) -> dict[str, str]:
         for call in tool_calls(message["content"]):
             name, given = call["name"], call["input"]
             path = given.get("path") if isinstance(given, dict) else None
-            if name not in _READS | _EDITS or not isinstance(path, str):
+            if name not in FILE_READS | FILE_EDITS or not isinstance(path, str):
                 continue
             steps.setdefault(path, [])
-            steps[path] = [*steps.pop(path), f"h{step}"]
-            if name in _EDITS:
+            steps[path] = [*steps.pop(path), reference_of(step)]
+            if name in FILE_EDITS:
                 edited.add(path)
     return {
         path: f"{'changed' if path in edited else 'read'} in {_listed(where)}"
@@ -165,7 +173,7 @@ def _bounded(record: StateRecord) -> Iterator[tuple[str, list[str]]]:
 
 
 def _fitting(lines: Sequence[str], room: int, count: Count) -> list[str]:
-    """Return the newest lines that fit, in their order; the first of all if none do."""
+    """Return the newest lines that fit, in their order."""
     chosen: list[str] = []
     for line in reversed(lines):
         room -= count(line) + 1

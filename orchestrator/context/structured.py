@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from orchestrator.context.clipping import safe_end
+from orchestrator.context.tokens import Count
 
 __all__ = ["Abridged", "abridge", "parse", "pick", "shortened", "written"]
 
-Count = Callable[[str], int]
 _Path = tuple[str, ...]
 
 SHOWN_ITEMS: Final = 5

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final, Literal, cast, get_args
 
 from orchestrator.context.clipping import safe_end
+from orchestrator.context.tokens import Count
 
 __all__ = ["HEADINGS", "SECTIONS", "Section", "Summary", "fit", "is_nothing", "parse"]
 
@@ -26,8 +27,6 @@ HEADINGS: Final[Mapping[Section, str]] = {
     "notes": "Notes",
 }
 """As the prompt asks for them; `notes` holds what came under no heading."""
-
-Count = Callable[[str], int]
 
 _SHORTENED_FIRST: Final[tuple[Section, ...]] = (
     "notes",

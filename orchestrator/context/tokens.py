@@ -16,9 +16,13 @@ from it.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Final
 
-__all__ = ["estimate"]
+__all__ = ["Count", "estimate"]
+
+Count = Callable[[str], int]
+"""Returns the tokens of a text, as `estimate` does."""
 
 MAX_BYTES_PER_TOKEN = 32
 """Blanks weigh little in ordinary text; a page of nothing else still costs."""

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.ids import REFERENCE
+from orchestrator.ids import REFERENCE, reference_of
 from orchestrator.messages import Block, Message, encode, text_of, tool_calls
 
 __all__ = ["CallMade", "Transcript"]
@@ -34,7 +34,7 @@ class CallMade:
     @property
     def reference(self) -> str:
         """Return the name under which it and its result can be opened."""
-        return f"h{self.step}.{self.place}" if self.place else f"h{self.step}"
+        return reference_of(self.step, place=self.place)
 
     @property
     def key(self) -> bytes:

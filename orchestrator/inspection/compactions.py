@@ -8,6 +8,7 @@ from typing import Any
 
 from orchestrator.errors import SpecError
 from orchestrator.events import ContextCompacted, parse
+from orchestrator.ids import reference_of
 from orchestrator.inspection.context import AgentContext, Aside, Call
 
 __all__ = ["Compaction", "Step", "compaction_of"]
@@ -27,7 +28,7 @@ class Step:
     @property
     def ref(self) -> str:
         """Return what opens it."""
-        return f"h{self.number}"
+        return reference_of(self.number)
 
     @property
     def tokens(self) -> int:

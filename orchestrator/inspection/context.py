@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -10,6 +9,7 @@ from typing import Any, ClassVar
 from orchestrator.events import Event
 from orchestrator.events.edits import EDITS
 from orchestrator.events.phrases import number, one_line
+from orchestrator.ids import HISTORY_REFERENCE, reference_of
 from orchestrator.inspection.tokens import Tokens
 
 __all__ = [
@@ -22,7 +22,6 @@ __all__ = [
 ]
 
 SAID_CHARS = 200
-_STEP = re.compile(r"h(\d{1,9})")
 
 Data = dict[str, Any]
 
@@ -269,12 +268,11 @@ class AgentContext:
 
     def _call(self, call: str, name: str, data: Mapping[str, Any]) -> Call:
         given = data.get("input")
-        step = f"h{self._step}"
         before = [each for each in self._newest() if each.step == self._step]
         place = len(before) + 1
         for each in before[:1] if place == 2 else ():
-            each.ref = f"{step}.1"
-        ref = f"{step}.{place}" if before else step
+            each.ref = reference_of(self._step, place=1)
+        ref = reference_of(self._step, place=place if before else 0)
         made = Call(call, name, self._turn, self._step, place, {}, ref=ref)
         made.input = given if isinstance(given, dict) else {}
         return self.calls.setdefault(call, made)
@@ -342,7 +340,7 @@ class AgentContext:
                 if isinstance(each, dict)
                 else None
             )
-            if call is not None and _STEP.match(str(each.get("ref"))):
+            if call is not None and HISTORY_REFERENCE.fullmatch(str(each.get("ref"))):
                 call.ref = str(each["ref"])
 
     _HANDLERS: ClassVar[dict[str, Callable[[AgentContext, Event, Data], None]]] = {

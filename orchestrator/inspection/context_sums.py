@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
 from orchestrator.events.phrases import number
-from orchestrator.inspection.context import AgentContext, Call, Edit
+from orchestrator.ids import HISTORY_REFERENCE
+from orchestrator.inspection.context import AgentContext, Call, Edit, Turn
 
 __all__ = [
     "ESTIMATE_FROM_TOKENS",
@@ -29,7 +29,6 @@ ERROR_TURNS = 5
 """Turns before and after an edit whose tool errors are compared."""
 ESTIMATE_FROM_TOKENS = 500
 """What the service adds for itself outweighs the text of smaller requests."""
-_STEP = re.compile(r"h(\d{1,9})(?:\.(\d{1,9}))?")
 
 Data = dict[str, Any]
 
@@ -170,8 +169,8 @@ def estimate_error(context: AgentContext) -> EstimateError | None:
 def _health(context: AgentContext, edit: Edit, made: dict[int, list[Call]]) -> Health:
     health = Health(edit)
     gone = {_identity(call) for call in edit.calls}
-    for turn in range(edit.turn, edit.turn + AGAIN_TURNS):
-        for call in made.get(turn, []):
+    for at in range(edit.turn, edit.turn + AGAIN_TURNS):
+        for call in made.get(at, []):
             if call.name == "read_ref":
                 health.opened += [call] if _opens(call, edit) else []
             elif call.name == "recall":
@@ -180,14 +179,17 @@ def _health(context: AgentContext, edit: Edit, made: dict[int, list[Call]]) -> H
                 health.again.append(call)
     before = range(edit.turn - ERROR_TURNS, edit.turn)
     after = range(edit.turn, edit.turn + ERROR_TURNS)
-    health.calls_before, health.errors_before = _errors(context, before)
-    health.calls_after, health.errors_after = _errors(context, after)
+    for turn in _turns(context, before):
+        health.calls_before += turn.calls
+        health.errors_before += turn.errors
+    for turn in _turns(context, after):
+        health.calls_after += turn.calls
+        health.errors_after += turn.errors
     return health
 
 
-def _errors(context: AgentContext, turns: Iterable[int]) -> tuple[int, int]:
-    found = [context.turns[turn] for turn in turns if turn in context.turns]
-    return sum(each.calls for each in found), sum(each.errors for each in found)
+def _turns(context: AgentContext, numbers: Iterable[int]) -> Iterator[Turn]:
+    return (context.turns[n] for n in numbers if n in context.turns)
 
 
 def _identity(call: Call) -> tuple[str, bytes]:
@@ -197,7 +199,7 @@ def _identity(call: Call) -> tuple[str, bytes]:
 def _opens(call: Call, edit: Edit) -> bool:
     """Return whether a call of `read_ref` names something that went with the edit."""
     ref = str(call.input.get("ref", "")).strip().strip("`\"'[]()")
-    match = _STEP.fullmatch(ref)
+    match = HISTORY_REFERENCE.fullmatch(ref)
     if match is None:
         return bool(ref) and any(each.artifact == ref for each in edit.calls)
     step, place = int(match[1]), match[2]
