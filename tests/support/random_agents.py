@@ -58,7 +58,6 @@ _OF_SHOWN = (
     "added_tokens",
     "added_blocks",
     "slack_tokens",
-    "skipped",
     "stub_ends",
     "steps",
     "first_tokens",
