@@ -141,7 +141,7 @@ def _column(context: AgentContext, turn: Turn) -> Column:
     letter = "c" if came else ""
     letter = "C" if any(each.is_compaction for each in came) else letter
     known = turn.composition or {"text": turn.size}
-    return str(turn.turn), by_group(known), letter
+    return Column(str(turn.turn), by_group(known), letter)
 
 
 def _asides(context: AgentContext) -> Iterator[str]:

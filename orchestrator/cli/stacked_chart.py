@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from orchestrator.cli.output import Style, fill, pad, terminal_width
 from orchestrator.events.phrases import tokens
@@ -20,8 +21,25 @@ _LOOKS = (
     ("░", "dim"), ("╱", "green"), ("·", "magenta"),
 )  # fmt: skip
 
-Column = tuple[str, Mapping[str, int], str]
-"""Its name below the axis, tokens by layer from below, and one letter below or ""."""
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a chart.
+
+    Attributes:
+        name: below the axis.
+        layers: tokens of each, from below.
+        letter: below the column, or "".
+    """
+
+    name: str
+    layers: Mapping[str, int]
+    letter: str = ""
+
+    @property
+    def height(self) -> int:
+        """Return the tokens of all layers together."""
+        return sum(self.layers.values())
 
 
 def chart_lines(
@@ -37,7 +55,7 @@ def chart_lines(
         marks: name → tokens: lines across, where there is room for them.
         style: of the terminal.
     """
-    highest = max((sum(layers.values()) for _, layers, _ in columns), default=0)
+    highest = max((each.height for each in columns), default=0)
     if not highest:
         return
     near = {n: at for n, at in marks.items() if at <= MARK_WITHIN * highest}
@@ -51,9 +69,7 @@ def chart_lines(
         label = tokens((row + 1) * unit) if is_labelled else ""
         if row in rows:
             label = tokens(rows[row][1])
-        drawn = [
-            _cell(layers, (row + 0.5) * unit, style, wide) for _, layers, _ in shown
-        ]
+        drawn = [_cell(each.layers, (row + 0.5) * unit, style, wide) for each in shown]
         if row in rows:
             line = style("┄" * wide, "red")
             drawn = [each if each.strip() else line for each in drawn]
@@ -67,12 +83,10 @@ def _fitting(columns: Sequence[Column], room: int) -> list[Column]:
     share = -(-len(columns) // max(room, 1)) or 1
     groups = [columns[at : at + share] for at in range(0, len(columns), share)]
     return [
-        (
-            group[0][0],
-            max(
-                (layers for _, layers, _ in group), key=lambda each: sum(each.values())
-            ),
-            min((letter for _, _, letter in group if letter), default=""),
+        Column(
+            group[0].name,
+            max(group, key=lambda each: each.height).layers,
+            min((each.letter for each in group if each.letter), default=""),
         )
         for group in groups
     ]
@@ -90,18 +104,18 @@ def _cell(layers: Mapping[str, int], at: float, style: Style, wide: int) -> str:
 
 
 def _feet(shown: Sequence[Column], wide: int) -> Iterator[str]:
-    if any(letter for _, _, letter in shown):
-        letters = "".join(pad(letter, wide) for _, _, letter in shown)
+    if any(each.letter for each in shown):
+        letters = "".join(pad(each.letter, wide) for each in shown)
         yield " " * _AXIS + "└" + letters.rstrip()
-    first, last = shown[0][0], shown[-1][0]
+    first, last = shown[0].name, shown[-1].name
     gap = max(wide * len(shown) - len(first) - len(last), 1)
     ends = first if len(shown) == 1 else first + " " * gap + last
     yield " " * (_AXIS + 1) + ends
 
 
 def _legend(shown: Sequence[Column], style: Style) -> str:
-    names = list(shown[0][1])
-    used = {name for _, layers, _ in shown for name, count in layers.items() if count}
+    names = list(shown[0].layers)
+    used = {name for each in shown for name, count in each.layers.items() if count}
     return "  ".join(
         f"{style(block, color)} {name}"
         for name, (block, color) in zip(names, _LOOKS, strict=False)

@@ -22,7 +22,7 @@ from sample_runs import open_script, use
 
 from orchestrator.cli.main import main
 from orchestrator.cli.output import Style, width
-from orchestrator.cli.stacked_chart import chart_lines
+from orchestrator.cli.stacked_chart import Column, chart_lines
 from orchestrator.messages import text_block, text_of
 from orchestrator.store.layout import RunFolder
 
@@ -362,7 +362,7 @@ def test_show_counts_clears_and_compactions(folder: RunFolder, capsys: Capture) 
 
 def chart(count: int, **marks: int) -> list[str]:
     columns = [
-        (str(n), {"fixed": 100, "results": 10 * n}, "C" if n == 3 else "")
+        Column(str(n), {"fixed": 100, "results": 10 * n}, "C" if n == 3 else "")
         for n in range(1, count + 1)
     ]
     return list(chart_lines(columns, marks=marks, style=Style(is_on=False)))
