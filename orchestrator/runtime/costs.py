@@ -17,10 +17,10 @@ from orchestrator.spec.task import Task
 
 __all__ = [
     "fallback_notices",
-    "helper_notices",
     "models_used",
     "price_changes",
     "price_file_notices",
+    "summary_notices",
     "told_prices",
     "unused_entries",
     "usd_limit",
@@ -118,7 +118,7 @@ def fallback_notices(models: ModelsChosen, profiles: Selection) -> Iterator[str]
         )
 
 
-def helper_notices(task: Task, models: ModelsChosen) -> Iterator[str]:
+def summary_notices(task: Task, models: ModelsChosen) -> Iterator[str]:
     """Yield a line where a model that is to help with summaries is never asked."""
     named = (
         ("model.summaries", task.model.summaries),

@@ -11,9 +11,9 @@ from orchestrator.errors import SpecError
 from orchestrator.models.pricing import Price
 from orchestrator.runtime.costs import (
     fallback_notices,
-    helper_notices,
     models_used,
     price_file_notices,
+    summary_notices,
     usd_limit,
 )
 from orchestrator.runtime.fixed import AgentNumbers, agent_numbers
@@ -117,7 +117,7 @@ def prepare(
             *_ignored(models, profiles, book),
             *depth_notices(task.limits, profiles.subagents.values()),
             *fallback_notices(models, profiles),
-            *helper_notices(task, models),
+            *summary_notices(task, models),
             *price_file_notices(models_used(models, profiles), price_of),
             *notices,
         ),
