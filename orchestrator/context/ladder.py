@@ -37,12 +37,10 @@ _SPARED: Final = 3
 _GUESSED_FROM: Final = 3
 """The next step is taken to be as long as the shortest of so many: a clear that is
 foreseen and does not come costs three times what a foreseen one saves."""
-
-
 _SMALL_TOKENS: Final = 16_000
 _SMALL_SHARE: Final = 0.25
-"""Of the soft mark. What is so small is cheap to carry, and work on it is often over
-before a clear has paid: what it would save is less than what is at stake."""
+"""Of the soft mark, if that is less. What is so small is cheap to carry, and work on it
+is often over before a clear has paid: it would save less than what is at stake."""
 
 
 @dataclass(frozen=True, slots=True)

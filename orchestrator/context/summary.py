@@ -255,7 +255,7 @@ def _kind(name: str) -> Section | None:
     return next((kind for kind, pattern in _KINDS if pattern.search(name)), None)
 
 
-def fit(summary: Summary, limit_tokens: int, count: Count) -> Summary:
+def fit(summary: Summary, *, limit_tokens: int, count: Count) -> Summary:
     """Return the summary within a limit: whole lines go, section by section.
 
     Sections over their share give first, notes before work and facts last; then each is

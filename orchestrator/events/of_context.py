@@ -23,7 +23,7 @@ class ContextCleared(Payload):
     turn: int
     """Of the request that follows."""
     why: str
-    """`rent`, `soft`, `band`, `too_long`, `last_call` or `superseded`."""
+    """`rent`, `soft`, `band`, `too_long` or `exceeded`."""
     stubs: dict[str, str]
     """Call id → the text in the place of its result, word for word."""
     tokens_before: int
@@ -64,7 +64,8 @@ class ContextCompacted(Payload):
     summary: str = ""
     """Of `text`, as accepted."""
     parts: dict[str, int] = field(default_factory=dict)
-    """Estimated tokens of `text`: state, summary, subagents, notes, files."""
+    """Estimated tokens of `text`: state (notes in it), summary, subagents, files, and
+    results: the newest step, where that is said in it."""
     tokens_before: int = 0
     """Estimated size of the request without this edit."""
     tokens_after: int = 0

@@ -25,8 +25,6 @@ _WHYS = {
     "band": "a larger request has a higher price",
     "too_long": "the request was too long",
     "thinking": "the endpoint took nothing of it back as it was",
-    "last_call": "room for the last call",
-    "superseded": "newer ones are there",
     "hard": "the hard mark is reached",
     "break": "a part of the work is done",
     "every_turns": "as often as the policy says",

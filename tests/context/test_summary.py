@@ -104,7 +104,7 @@ def test_what_stands_before_the_first_section_is_no_note(intro: str) -> None:
 
 @pytest.mark.parametrize("limit", [2000, 600, 200, 60, 10, 0])
 def test_a_summary_is_shortened_to_its_limit_by_whole_lines(limit: int) -> None:
-    shorter = fit(LONG, limit, estimate)
+    shorter = fit(LONG, limit_tokens=limit, count=estimate)
 
     assert estimate(shorter.render()) <= limit
     if limit >= 600:
@@ -121,20 +121,20 @@ def test_a_sentence_is_no_heading_though_it_is_marked_as_one() -> None:
 
 
 def test_nothing_fits_below_zero() -> None:
-    assert fit(LONG, -1, estimate) == Summary()
+    assert fit(LONG, limit_tokens=-1, count=estimate) == Summary()
 
 
 def test_facts_outlast_the_other_sections() -> None:
-    assert "facts" in fit(LONG, 60, estimate).sections
+    assert "facts" in fit(LONG, limit_tokens=60, count=estimate).sections
 
 
 def test_what_fits_stays_as_it_is() -> None:
-    assert fit(LONG, 100_000, estimate) is LONG
-    assert fit(Summary(), 0, estimate) == Summary()
+    assert fit(LONG, limit_tokens=100_000, count=estimate) is LONG
+    assert fit(Summary(), limit_tokens=0, count=estimate) == Summary()
 
 
 def test_one_line_that_is_too_long_is_cut() -> None:
-    shorter = fit(Summary({"facts": "word " * 400}), 60, estimate)
+    shorter = fit(Summary({"facts": "word " * 400}), limit_tokens=60, count=estimate)
 
     assert shorter.sections["facts"].endswith("…")
     assert estimate(shorter.render()) <= 60

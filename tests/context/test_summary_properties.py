@@ -102,4 +102,4 @@ def test_what_is_made_without_a_model_keeps_its_limit(
 
     assert estimate(summary.render()) <= limit
     assert estimate(render(messages, count=estimate, limit_tokens=limit)) <= limit
-    assert isinstance(fit(summary, limit // 2, estimate), Summary)
+    assert isinstance(fit(summary, limit_tokens=limit // 2, count=estimate), Summary)
