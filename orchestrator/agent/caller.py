@@ -185,7 +185,10 @@ class Caller:
         else:
             outgoing = beside(state, self.spec, self.route, aside)
         reserved = self.reserving.reserve_aside(
-            state, outgoing.route, outgoing.tokens, output=outgoing.output_tokens
+            state,
+            outgoing.route,
+            sent_tokens=outgoing.tokens,
+            output=outgoing.output_tokens,
         )
         reply = await self._send(state, pulse, reserved, outgoing)
         cost = self._write_answer(state, reply, outgoing, kept=False)

@@ -207,7 +207,7 @@ class Compactor:
             why=why,
             how=made.how,
             kept_messages=kept,
-            first_dropped=last - (len(shown.steps) - kept_steps) + 1,
+            first_dropped=state.first_step,
             last_dropped=last,
             text=whole,
             summary=text.summary,
@@ -285,16 +285,16 @@ class Compactor:
                 limit_tokens=limit,
                 count=state.count,
                 earlier=earlier,
-                first_step=_first_step(state),
+                first_step=state.first_step,
             )
             made.how, made.checked = "mechanical", None
             made.summary = await anyio.to_thread.run_sync(mechanical)
             return made
         summary = parse(made.checked.corrected)
-        made.summary = fit(summary, limit, state.count)
+        made.summary = fit(summary, limit_tokens=limit, count=state.count)
         if self.judge is not None:
             made.judged = await self.judge.losses(
-                state, dropped, made.summary.render(), pulse
+                state, dropped, summary=made.summary.render(), pulse=pulse
             )
         return made
 
@@ -336,14 +336,11 @@ class Compactor:
         open_work = "\n".join(
             [*made.summary.lines("open"), record.notes.get("Plan", "")]
         )
-        wanted = wanted_files(record.files, open_work, tail, most=numbers.reopen_files)
+        wanted = wanted_files(
+            record.files, open_work, tail=tail, most=numbers.reopen_files
+        )
         reopened: list[Reopened] = []
         if wanted and numbers.reopen_tokens:
             reopened = await self.reopen(wanted, numbers.reopen_tokens)
             text.files = "\n\n".join(each.text for each in reopened)
         return text, reopened
-
-
-def _first_step(state: AgentState) -> int:
-    """Return the number of the first step that is shown."""
-    return len(state.transcript.steps) - len(state.shown.steps) + 1

@@ -9,7 +9,7 @@ from typing import Final
 
 from orchestrator.agent.caller import Caller
 from orchestrator.agent.hooks import Words
-from orchestrator.agent.outgoing import Aside, said
+from orchestrator.agent.outgoing import Aside, question
 from orchestrator.agent.pulse import Pulse
 from orchestrator.agent.state import AgentState
 from orchestrator.context.as_text import render
@@ -39,7 +39,12 @@ class Judge:
     model: str
 
     async def losses(
-        self, state: AgentState, dropped: Sequence[Message], summary: str, pulse: Pulse
+        self,
+        state: AgentState,
+        dropped: Sequence[Message],
+        *,
+        summary: str,
+        pulse: Pulse,
     ) -> list[str]:
         """Return what must be put back, a line each.
 
@@ -51,10 +56,13 @@ class Judge:
         """
         limit = int((self.caller.window_of(self.model) - OUTPUT_TOKENS) * 0.7)
         record = render(
-            [state.shown.messages[0], *dropped], count=state.count, limit_tokens=limit
+            [state.shown.messages[0], *dropped],
+            count=state.count,
+            limit_tokens=limit,
+            first_step=state.first_step,
         )
         asked = self.words("judge", record=record, summary=summary)
-        aside = Aside("judge", [said(asked)], OUTPUT_TOKENS, self.model)
+        aside = Aside("judge", [question(asked)], OUTPUT_TOKENS, self.model)
         try:
             answered = await self.caller.aside(state, aside, pulse)
         except (ModelError, LimitReached, NotSent):

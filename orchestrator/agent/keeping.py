@@ -27,7 +27,7 @@ from orchestrator.context.digest import digest
 from orchestrator.context.ladder import Clear, Compact, Nothing, decide, rent_of
 from orchestrator.context.layout import Item, Layout
 from orchestrator.context.numbers import Numbers, resolve
-from orchestrator.context.schedule import rates_at, to_free
+from orchestrator.context.schedule import Clearing, rates_at, to_free
 from orchestrator.context.stubs import stub
 from orchestrator.errors import LimitReached, ModelError, SpecError
 from orchestrator.events import ContextCleared
@@ -37,6 +37,7 @@ from orchestrator.models.choose import smallest
 from orchestrator.spec.policy import ContextPolicy
 from orchestrator.spec.profiles import DELEGATION
 from orchestrator.store.eventlog import EventLog
+from orchestrator.tools.notes import UpdateNotes
 
 __all__ = ["Keeper", "layout_of"]
 
@@ -151,22 +152,14 @@ class Keeper:
         layout = layout_of(state, numbers)
         clearing = to_free(layout, keep_results=1, need_tokens=need)
         if clearing.freed_tokens >= need:
-            await self._clear(
-                state,
-                Clear(clearing.calls, why, clearing.freed_tokens, 0.0, 0.0),
-                numbers,
-            )
+            await self._clear(state, _forced(clearing, why=why), numbers)
             return True
         before = state.shown.tokens
         if await self._shorter(state, pulse, why=why, numbers=numbers):
             return True
         clearing = to_free(layout_of(state, numbers), keep_results=1, need_tokens=need)
         if clearing.calls:
-            await self._clear(
-                state,
-                Clear(clearing.calls, why, clearing.freed_tokens, 0.0, 0.0),
-                numbers,
-            )
+            await self._clear(state, _forced(clearing, why=why), numbers)
         if state.shown.tokens < before:
             return True
         # The newest step alone is too long: what it says is said shorter.
@@ -189,7 +182,10 @@ class Keeper:
         return False
 
     def numbers(self, state: AgentState) -> Numbers:
-        """Return the numbers of the policy, for the window as it is known now."""
+        """Return the numbers of the policy, for the window as it is known now.
+
+        What calls may bring follows them: the caller is told.
+        """
         window = smallest(self.caller.route.window, state.window)
         fixed = state.shown.base_tokens
         if self._known is None or self._known[0] != (window, fixed):
@@ -224,7 +220,7 @@ class Keeper:
         calls = [state.transcript.calls.get(each.call) for each in newest]
         return any(
             made is not None
-            and made.name == "update_notes"
+            and made.name == UpdateNotes.name
             and made.input.get("section") == "Plan"
             and "[x]" in str(made.input.get("text", "")).lower()
             for made in calls
@@ -279,6 +275,11 @@ class Keeper:
             return
 
 
+def _forced(clearing: Clearing, *, why: str) -> Clear:
+    """Return a clear that is made whatever it costs."""
+    return Clear(clearing.calls, why, clearing.freed_tokens, 0.0, 0.0)
+
+
 def _room_for_results(numbers: Numbers, fixed_tokens: int) -> float:
     """Return what the results of one step may have beside all that must stay."""
     if numbers.window_tokens is None:
@@ -293,7 +294,6 @@ def layout_of(state: AgentState, numbers: Numbers, *, at_break: bool = False) ->
     shown = state.shown
     newest = {each.call for each in state.newest_results}
     stub_tokens = STUB_TOKENS + numbers.digest_tokens
-    sizes = shown.steps
     return Layout(
         fixed_tokens=shown.first_tokens,
         items=tuple(
@@ -310,8 +310,8 @@ def layout_of(state: AgentState, numbers: Numbers, *, at_break: bool = False) ->
             if each.name not in DELEGATION
         ),
         total_tokens=shown.tokens,
-        steps=tuple(sizes),
-        first_step=len(state.transcript.steps) - len(sizes) + 1,
+        steps=tuple(shown.steps),
+        first_step=state.first_step,
         at_break=at_break,
         turns_since_compaction=state.turns - state.sight.compacted_at,
         compacted_to_tokens=state.sight.compacted_to_tokens,

@@ -17,7 +17,7 @@ from orchestrator.ids import sha256
 from orchestrator.messages import Block, Message, text_block, text_of, user_message
 from orchestrator.models.fields import request_fields
 
-__all__ = ["Aside", "Outgoing", "alone", "beside", "ordinary", "said"]
+__all__ = ["Aside", "Outgoing", "alone", "beside", "ordinary", "question"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +169,6 @@ def alone(state: AgentState, route: Route, aside: Aside) -> Outgoing:
     )
 
 
-def said(text: str) -> Message:
-    """Return a message of the user's with one text."""
+def question(text: str) -> Message:
+    """Return what is asked as a message of the user's."""
     return user_message([text_block(text)])

@@ -15,6 +15,7 @@ from orchestrator.agent.wrapping_up import Use, uses_of
 from orchestrator.context.numbers import Numbers
 from orchestrator.events import TextAdded
 from orchestrator.store.eventlog import EventLog
+from orchestrator.tools.notes import UpdateNotes
 
 __all__ = ["Reminder", "reminders"]
 
@@ -48,7 +49,7 @@ class Reminder:
     def remind(self, state: AgentState, numbers: Numbers) -> None:
         """Say what there is, in the next user message, if it is time for that."""
         since = state.turns - state.sight.reminded_at
-        can_note = "update_notes" in self.spec.allowed
+        can_note = UpdateNotes.name in self.spec.allowed
         is_filling = can_note and _is_filling(state, numbers)
         if not (state.sight.remind or is_filling or since >= numbers.reminder_turns):
             return
@@ -62,7 +63,7 @@ class Reminder:
         frame = state.count(self.words("reminder", items=""))
         room = numbers.reminder_tokens - frame
         lines = reminders(
-            state, self.hooks, uses, is_filling=is_filling, limit_tokens=room
+            state, self.hooks, uses=uses, is_filling=is_filling, limit_tokens=room
         )
         if lines:
             items = "\n".join(f"- {line}" for line in lines)
@@ -86,8 +87,8 @@ def _is_filling(state: AgentState, numbers: Numbers) -> bool:
 def reminders(
     state: AgentState,
     hooks: Hooks,
-    uses: Sequence[Use],
     *,
+    uses: Sequence[Use],
     is_filling: bool,
     limit_tokens: int,
 ) -> list[str]:

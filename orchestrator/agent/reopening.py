@@ -38,7 +38,7 @@ class Reopened:
 
 
 def wanted_files(
-    touched: Mapping[str, str], open_work: str, tail: Sequence[Message], *, most: int
+    touched: Mapping[str, str], open_work: str, *, tail: Sequence[Message], most: int
 ) -> list[str]:
     """Return the files that open work names and that are out of sight, newest first.
 

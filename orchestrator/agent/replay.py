@@ -49,10 +49,10 @@ from orchestrator.tools.calls import Answered, Barred, CallResult, Known, OnReco
 from orchestrator.tools.grace import UNKNOWN
 from orchestrator.tools.notes import UpdateNotes
 
+__all__ = ["Remade", "Remake", "Replay", "no_remake"]
+
 LABELS: Final[dict[str, Label]] = {"critical": "critical", "transient": "transient"}
 """As a log has them; it leaves the usual one out."""
-
-__all__ = ["Remade", "Remake", "Replay", "no_remake"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,7 @@ class Reserving:
                 await self.budget.changed()
 
     def reserve_aside(
-        self, state: AgentState, route: Route, sent_tokens: int, *, output: int
+        self, state: AgentState, route: Route, *, sent_tokens: int, output: int
     ) -> Reservation:
         """Set the price of a question beside the conversation aside.
 

@@ -153,6 +153,11 @@ class AgentState:
         return self.carried_s + self.clock.monotonic() - self.began
 
     @property
+    def first_step(self) -> int:
+        """Return the number of the first step that is sent whole, from 1."""
+        return len(self.transcript.steps) - len(self.shown.steps) + 1
+
+    @property
     def last_words(self) -> str:
         """Return the text of the newest message, if it is the model's."""
         newest = self.transcript.messages[-1]

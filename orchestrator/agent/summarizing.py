@@ -14,7 +14,7 @@ import anyio
 
 from orchestrator.agent.caller import Caller
 from orchestrator.agent.hooks import Words
-from orchestrator.agent.outgoing import Aside, said
+from orchestrator.agent.outgoing import Aside, question
 from orchestrator.agent.parking import Asked
 from orchestrator.agent.pulse import Pulse
 from orchestrator.agent.spec import AgentSpec
@@ -172,14 +172,18 @@ class Summarizer:
         output: int,
     ) -> list[Message]:
         if not self.model:
-            return [said(self._prompt(numbers))]
+            return [question(self._prompt(numbers))]
         window = self.caller.window_of(self.model)
         limit = int((window - output) * 0.8)
         before = [state.shown.messages[0], *dropped]
-        first = len(state.transcript.steps) - len(state.shown.steps) + 1
-        record = render(before, count=state.count, limit_tokens=limit, first_step=first)
+        record = render(
+            before,
+            count=state.count,
+            limit_tokens=limit,
+            first_step=state.first_step,
+        )
         tokens = f"{numbers.summary_tokens:,}"
-        return [said(self.words("summarize_text", record=record, tokens=tokens))]
+        return [question(self.words("summarize_text", record=record, tokens=tokens))]
 
     async def _ask(
         self,
