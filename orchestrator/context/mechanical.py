@@ -38,6 +38,8 @@ _ARGUMENT_CHARS: Final = 100
 _ERROR_CHARS: Final = 160
 # Newness counts as much as rareness; both are from 0 to 1.
 _NEW: Final = 1.0
+_ODD: Final = 1.5
+"""What a line is worth beyond that if there is no other of its form."""
 _EARLIER: Final = 0.35
 """How new a line of the earlier summary counts."""
 
@@ -53,6 +55,7 @@ _MAIN_ARGUMENTS: Final = (
     "title",
     "name",
 )
+_FIGURES: Final = re.compile(r"[0-9a-f]*\d[0-9a-f]*")
 _WORD: Final = re.compile(r"[A-Za-z_][\w./-]*\w|\d[\d.,:]*|[\u3400-\u9fff]{2}")
 _POINTER: Final = re.compile(r"\bart_[0-9a-f]{6,64}\b|https?://[^\s<>\"')\]]+")
 _CUED: Final[tuple[Section, ...]] = ("decisions", "failed", "open", "pointers")
@@ -122,7 +125,7 @@ def _from_messages(
             calls[str(call["id"])] = (ref, _told(call))
         for block in content:
             match block.get("type"):
-                case "text":
+                case "text" if message["role"] == "assistant":
                     yield from _said(str(block.get("text") or ""), age)
                 case "tool_result":
                     call_id = str(block.get("tool_use_id"))
@@ -202,9 +205,13 @@ def _choose(
 ) -> dict[Section, str]:
     words = [set(_WORD.findall(line.text)) for line in lines]
     seen = Counter(word for each in words for word in each)
+    forms = [_form(line.text) for line in lines]
+    alike = Counter(forms)
     scores = [
-        _NEW * line.age + max((1 / seen[word] for word in each), default=0.0)
-        for line, each in zip(lines, words, strict=True)
+        _NEW * line.age
+        + _ODD / alike[form]
+        + max((1 / seen[word] for word in each), default=0.0)
+        for line, form, each in zip(lines, forms, words, strict=True)
     ]
     chosen: dict[Section, str] = {}
     left = 0.0
@@ -223,3 +230,8 @@ def _choose(
         if taken:
             chosen[section] = "\n".join(lines[at].text for at in sorted(taken))
     return chosen
+
+
+def _form(text: str) -> str:
+    """Return a line without its figures: what a row of lines has in common."""
+    return _FIGURES.sub("#", text)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from long_work import LongWork, careful, compacted, lay_parts, seen_in, summary
-from refund_runs import LINE, WORK, Gate, sent, settled
-from run_bench import OBJECTIVE, Ended, RunBench, finish
+from refund_runs import LINE, MORE, OTHER, QUOTE, READ, WORK, Gate, sent, settled
+from run_bench import OBJECTIVE, Ended, RunBench, finish, submit
 
 from orchestrator.api import Orchestrator
 from orchestrator.messages import text_of
@@ -202,7 +202,7 @@ async def test_subagents_that_run_through_compactions_are_heard_of_exactly_once(
             35: finish("It takes 14 days [a1#1], [a2#1], [a3#1], [a4#1]."),
         },
     )
-    workers = {"Quick": WORK, "During": during, "Later": later, "Last": last}
+    workers: dict[str, Any] = {"Quick": WORK, "During": during, "Later": later, "Last": last}
     ended = await bench.play(
         lead, workers, constraints=CONSTRAINTS, context_policy=OFTEN
     )
@@ -225,3 +225,38 @@ async def test_subagents_that_run_through_compactions_are_heard_of_exactly_once(
     assert all("complete, 1 items, delivered" in state for *_, state in rows[-1])
     assert edits[-1]["text"].count("A refund takes 14 days after arrival.") == 4
     assert len(ended.events("subagent.accepted")) == 4
+
+
+async def test_a_compacted_subagent_keeps_its_brief_and_can_be_asked_again(
+    tmp_path: Path,
+) -> None:
+    bench = lay_parts(tmp_path)
+    bench.write("refunds.md", f"{LINE}\n{OTHER}\n")
+    more = call("read_file", path="refunds.md", first_line=2)
+    worker = LongWork(
+        30,
+        careless,
+        acts={1: READ, 17: submit(QUOTE), 18: more, 19: submit(MORE)},
+    )
+    question = "How many days does it take without a receipt?"
+    lead: list[Step] = [
+        sent("Long"),
+        call("follow_up", agent="a1", question=question),
+        finish("It takes 14 days [a1#1], and 30 at the most [a1#2]."),
+    ]
+    ended = await bench.play(
+        lead, {"Long": worker}, constraints=CONSTRAINTS, context_policy=OFTEN
+    )
+
+    assert ended.result.state == "done", ended.result
+    edits = compacted(ended.events(agent="a1"))
+    assert len(edits) >= 4
+    own = [each for each in ended.requests if "# Long\n" in seen_in(each)]
+    assert len(own) >= 19
+    for each in own:
+        first = str(each.messages[0]["content"][0]["text"])
+        assert "Find out how many days a refund takes in the case of Long" in first
+        assert all(rule in first for rule in CONSTRAINTS)
+    assert question in seen_in(own[-1])
+    [answer] = ended.results("follow_up")
+    assert "Without a receipt it takes 30 days." in answer

@@ -104,6 +104,14 @@ class Finished:
             (run / derived).unlink()
         return run
 
+    async def resumed(self, run: Path) -> Ended:
+        """Go on with a run; its model says what the first one did."""
+        model = ScriptedModel(self.plays)
+        async with Orchestrator(
+            runs_dir=run.parent, model=model, clock=FakeClock()
+        ) as here:
+            return Ended(await here.resume(run), model)
+
 
 def edits_of(records: list[dict[str, Any]]) -> list[tuple[str, Any]]:
     """Kind and content of each edit, in order."""
@@ -137,15 +145,7 @@ def finished(
 def check_cut(whole: Finished, to: Path, keep: int) -> None:
     """Go on after `keep` records: all is as if nothing had happened."""
     run = whole.cut(to, keep)
-
-    async def resumed() -> Ended:
-        model = ScriptedModel(whole.plays)
-        async with Orchestrator(
-            runs_dir=run.parent, model=model, clock=FakeClock()
-        ) as here:
-            return Ended(await here.resume(run), model)
-
-    ended = anyio.run(resumed)
+    ended = anyio.run(whole.resumed, run)
     records = records_of((run / "events.jsonl").read_bytes())
     assert ended.result.state == "done", (keep, ended.result)
     assert ended.result.report == whole.ended.result.report
@@ -184,3 +184,20 @@ def test_killed_at_any_event_the_same_bytes_leave_and_nothing_is_paid_twice(
         pytest.skip("beyond the summaries there is no difference")
     for keep in range(kinds.index("model.requested"), len(finished.lines)):
         check_cut(finished, tmp_path, keep)
+
+
+@pytest.mark.parametrize("lost", [-1, 0, 1], ids=["summary", "edit", "request"])
+def test_a_damaged_record_of_a_compaction_costs_no_run(
+    finished: Finished, tmp_path: Path, lost: int
+) -> None:
+    kinds = [each["kind"] for each in finished.records]
+    place = max(n for n, kind in enumerate(kinds) if kind == EDITS[0])
+    run = finished.cut(tmp_path, place + 5)
+    lines = (run / "events.jsonl").read_bytes().splitlines(keepends=True)
+    lines[place + lost] = b"\0" * len(lines[place + lost][:-1]) + b"\n"
+    (run / "events.jsonl").write_bytes(b"".join(lines))
+
+    ended = anyio.run(finished.resumed, run)
+
+    assert ended.result.state == "done", ended.result
+    assert ended.result.report == finished.ended.result.report

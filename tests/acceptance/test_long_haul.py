@@ -21,11 +21,14 @@ def prices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORCHESTRATE_PRICES", str(path))
 
 
-async def hauled(folder: Path, policy: HaulPolicy) -> tuple[Ended, Any]:
-    """Run it to its end; a window that is not the model's own is told."""
+async def hauled(
+    folder: Path, policy: HaulPolicy, *, tells: bool = True
+) -> tuple[Ended, Any]:
+    """Run it to its end; `tells` a window that is not the model's own."""
     bench = RunBench(folder)
     lay_haul(bench.root, policy.reads)
-    told = {} if policy.window == 200_000 else {"window_tokens": policy.window}
+    is_told = tells and policy.window != 200_000
+    told = {"window_tokens": policy.window} if is_told else {}
     async with serving(bench.runs, policy) as (endpoint, here):
         task = bench.task(
             objective=OBJECTIVE,
@@ -63,6 +66,35 @@ async def test_a_short_haul_in_a_small_window_ends_with_the_fact(
     is_clean(ended, policy, endpoint)
     assert ended.events("context.")
     assert policy.turns == 17
+
+
+@pytest.mark.parametrize("thinks", [False, True], ids=["silent", "thinking"])
+async def test_without_any_summary_the_fact_is_still_there_at_the_end(
+    tmp_path: Path, prices: None, thinks: bool
+) -> None:
+    policy = HaulPolicy(36, window=8192, thinks=thinks, summarises=False)
+
+    ended, endpoint = await hauled(tmp_path, policy)
+
+    is_clean(ended, policy, endpoint)
+    edits = ended.events("context.compacted")
+    assert len(edits) >= 2
+    assert {each.data["how"] for each in edits} == {"mechanical"}
+
+
+@pytest.mark.parametrize("thinks", [False, True], ids=["silent", "thinking"])
+async def test_a_window_that_nobody_told_costs_one_request(
+    tmp_path: Path, prices: None, thinks: bool
+) -> None:
+    policy = HaulPolicy(24, window=12_000, thinks=thinks)
+
+    ended, _ = await hauled(tmp_path, policy, tells=False)
+
+    assert ended.result.state == "done", ended.result
+    assert FACT in ended.text("report.md")
+    assert policy.violations == []
+    assert policy.too_long == 1
+    assert policy.turns == 25
 
 
 @pytest.mark.slow

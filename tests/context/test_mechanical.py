@@ -109,3 +109,19 @@ def test_an_address_that_was_said_is_a_pointer() -> None:
 
 def test_nothing_gives_an_empty_summary() -> None:
     assert summary_of([]) == ""
+
+
+def test_what_is_unlike_the_rest_outlives_newer_lines_of_a_row() -> None:
+    rows = [f"KEY: k-{at * 7919:08x}" for at in range(40)]
+    rows[1] = "RELEASE CODEWORD: heron-4471-quartz"
+    messages: list[Message] = [MESSAGES[0]]
+    for at, row in enumerate(rows):
+        messages += step(at, "On.", row, path=f"part_{at}.txt")
+
+    assert "heron-4471-quartz" in summary_of(messages, 400)
+
+
+def test_what_the_program_told_the_agent_is_no_part_of_it() -> None:
+    told: Message = {"role": "user", "content": [text_block("You must not rest yet.")]}
+
+    assert "must not rest" not in summary_of([*MESSAGES, told])

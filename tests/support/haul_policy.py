@@ -72,6 +72,7 @@ class HaulPolicy:
         reads: how many files there are.
         window: most that a request and its answer may be together, in tokens.
         thinks: every answer begins with a block of thinking.
+        summarises: requests of a summary are answered; else the service is overloaded.
         too_long: how many requests were refused for their length.
         violations: what was wrong with thinking that was sent back.
         first: size of the first request, in tokens.
@@ -85,6 +86,7 @@ class HaulPolicy:
     reads: int
     window: int = 200_000
     thinks: bool = False
+    summarises: bool = True
     cache: CacheModel = field(default_factory=CacheModel)
     too_long: int = 0
     violations: list[str] = field(default_factory=list)
@@ -101,6 +103,9 @@ class HaulPolicy:
         if wrong := self._wrong_thinking(asked):
             self.violations.append(wrong)
             return refused(400, "invalid_request_error", wrong)
+        if not self.summarises and _is_summary(asked):
+            self.summaries += 1
+            return refused(529, "overloaded_error")
         self._count += 1
         served = self.cache.receive(asked, float(self._count))
         if served.sent + asked["max_tokens"] > self.window:
@@ -121,8 +126,7 @@ class HaulPolicy:
         return Answer(events=tuple(events_of(whole, piece=2000)))
 
     def _content(self, asked: dict[str, Any]) -> list[Block]:
-        newest = text_of(asked["messages"][-1]["content"])
-        if _SUMMARY.search(newest) or _AGAIN in newest:
+        if _is_summary(asked):
             self.summaries += 1
             content = [text(summary_of(asked["messages"]))]
         else:
@@ -171,6 +175,11 @@ class HaulPolicy:
                     "was left out of the open turn"
                 )
         return ""
+
+
+def _is_summary(asked: Mapping[str, Any]) -> bool:
+    newest = text_of(asked["messages"][-1]["content"])
+    return _AGAIN in newest or _SUMMARY.search(newest) is not None
 
 
 def summary_of(messages: list[Message]) -> str:
