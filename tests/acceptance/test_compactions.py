@@ -49,7 +49,9 @@ def careless(request: ModelRequest, _number: int) -> Step:
     return summary(work="- Some parts are read.", open="- Read on.")
 
 
-@pytest.mark.parametrize("how", ["model", "mechanical"])
+@pytest.mark.parametrize(
+    "how", ["model", pytest.param("mechanical", marks=pytest.mark.slow)]
+)
 async def test_after_ten_compactions_objective_and_constraints_are_there_word_for_word(
     tmp_path: Path, how: str
 ) -> None:
@@ -86,6 +88,7 @@ async def test_ten_summaries_are_one_that_stays_bounded_and_true(
     )
 
 
+@pytest.mark.slow
 async def test_what_careless_summaries_leave_out_does_not_pile_up(
     tmp_path: Path,
 ) -> None:
@@ -109,8 +112,11 @@ async def test_what_careless_summaries_leave_out_does_not_pile_up(
     "told",
     [
         "",
-        "- At first we were told to leave db/prod.ini alone.",
-        "- db/prod.ini may be changed now.",
+        pytest.param(
+            "- At first we were told to leave db/prod.ini alone.",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param("- db/prod.ini may be changed now.", marks=pytest.mark.slow),
     ],
     ids=["dropped", "told as past", "turned round"],
 )
@@ -202,7 +208,12 @@ async def test_subagents_that_run_through_compactions_are_heard_of_exactly_once(
             35: finish("It takes 14 days [a1#1], [a2#1], [a3#1], [a4#1]."),
         },
     )
-    workers: dict[str, Any] = {"Quick": WORK, "During": during, "Later": later, "Last": last}
+    workers: dict[str, Any] = {
+        "Quick": WORK,
+        "During": during,
+        "Later": later,
+        "Last": last,
+    }
     ended = await bench.play(
         lead, workers, constraints=CONSTRAINTS, context_policy=OFTEN
     )
@@ -227,6 +238,7 @@ async def test_subagents_that_run_through_compactions_are_heard_of_exactly_once(
     assert len(ended.events("subagent.accepted")) == 4
 
 
+@pytest.mark.slow
 async def test_a_compacted_subagent_keeps_its_brief_and_can_be_asked_again(
     tmp_path: Path,
 ) -> None:

@@ -134,7 +134,15 @@ def played(folder: Path, script: Any, **policy: Any) -> Finished:
     return Finished(ended, log.splitlines(keepends=True), script)
 
 
-@pytest.fixture(scope="module", params=WAYS)
+@pytest.fixture(
+    scope="module",
+    params=[
+        "compacted",
+        pytest.param("cleared and compacted", marks=pytest.mark.slow),
+        pytest.param("without summaries", marks=pytest.mark.slow),
+        "asked again",
+    ],
+)
 def finished(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Finished:

@@ -33,6 +33,12 @@ WAYS: dict[str, dict[str, Any]] = {
     "budget": {"policy": "budget", "window_tokens": 8192},
 }
 
+SOME = [
+    pytest.param(way, marks=() if "ed" in way[-2:] else (pytest.mark.slow,))
+    for way in WAYS
+]
+"""The plain policies take their turn with the slow tests."""
+
 
 def code(part: int) -> str:
     return f"K-{part * 37 + 1000}"
@@ -47,7 +53,7 @@ def ref_of(part: int, request: ModelRequest) -> str:
     return str(found[0])
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", SOME)
 async def test_all_that_was_dropped_is_found_and_opened_in_two_calls(
     tmp_path: Path, way: str
 ) -> None:
@@ -72,7 +78,7 @@ async def test_all_that_was_dropped_is_found_and_opened_in_two_calls(
         assert code(part) in told
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", SOME)
 async def test_every_step_opens_by_its_reference_whatever_became_of_it(
     tmp_path: Path, way: str
 ) -> None:

@@ -11,6 +11,10 @@ from run_bench import Ended, RunBench
 from serving import serving
 
 CONSTRAINT = "Never write below vendor/. 不要打开 secrets 目录。"
+THINKS = [
+    pytest.param(False, marks=pytest.mark.slow, id="silent"),
+    pytest.param(True, id="thinking"),
+]
 OBJECTIVE = "Read all parts one by one and report the release codeword."
 
 
@@ -54,8 +58,7 @@ def is_clean(ended: Ended, policy: HaulPolicy, endpoint: Any) -> None:
         assert CONSTRAINT in first
 
 
-@pytest.mark.parametrize("thinks", [False, True], ids=["silent", "thinking"])
-@pytest.mark.parametrize("window", [32_000, 8192])
+@pytest.mark.parametrize(("window", "thinks"), [(32_000, False), (8192, True)])
 async def test_a_short_haul_in_a_small_window_ends_with_the_fact(
     tmp_path: Path, prices: None, window: int, thinks: bool
 ) -> None:
@@ -68,7 +71,7 @@ async def test_a_short_haul_in_a_small_window_ends_with_the_fact(
     assert policy.turns == 17
 
 
-@pytest.mark.parametrize("thinks", [False, True], ids=["silent", "thinking"])
+@pytest.mark.parametrize("thinks", THINKS)
 async def test_without_any_summary_the_fact_is_still_there_at_the_end(
     tmp_path: Path, prices: None, thinks: bool
 ) -> None:
@@ -82,7 +85,7 @@ async def test_without_any_summary_the_fact_is_still_there_at_the_end(
     assert {each.data["how"] for each in edits} == {"mechanical"}
 
 
-@pytest.mark.parametrize("thinks", [False, True], ids=["silent", "thinking"])
+@pytest.mark.parametrize("thinks", THINKS)
 async def test_a_window_that_nobody_told_costs_one_request(
     tmp_path: Path, prices: None, thinks: bool
 ) -> None:

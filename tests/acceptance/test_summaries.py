@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from orchestrator.testing import (
     think,
 )
 
+slow = partial(pytest.param, marks=pytest.mark.slow)
 RARELY = {"every_turns": 6, "summary_share": 0.02}
 PARTS = 9
 CALL = call("read_file", path="part9.md")
@@ -52,18 +54,18 @@ def answers(*steps: Step) -> Callable[[ModelRequest, int], Step]:
     ("steps", "how", "failures"),
     [
         ([reply()] * 2, "mechanical", ["empty"] * 2),
-        ([reply("  \n\t ")] * 2, "mechanical", ["empty"] * 2),
-        ([reply()], "model", ["empty"]),
+        slow([reply("  \n\t ")] * 2, "mechanical", ["empty"] * 2),
+        slow([reply()], "model", ["empty"]),
         ([reply(CALL)] * 2, "mechanical", ["tool call"] * 2),
-        ([reply("I look it up.", CALL, CALL)], "model", ["tool call"]),
+        slow([reply("I look it up.", CALL, CALL)], "model", ["tool call"]),
         ([reply(think("Hm."), CALL)], "model", ["tool call"]),
         ([REFUSED], "mechanical", ["refused: cyber"]),
         ([fail("overloaded")], "mechanical", ["error: overloaded: told to fail"]),
-        ([fail("invalid")], "mechanical", ["error: invalid: told to fail"]),
+        slow([fail("invalid")], "mechanical", ["error: invalid: told to fail"]),
         ([fail("too_long")], "mechanical", ["error: too_long: told to fail"]),
-        ([LONG], "model", ["three times too long"]),
+        slow([LONG], "model", ["three times too long"]),
         ([LONG, LONG], "model", ["three times too long"] * 2),
-        ([reply(CUT, stop_reason="max_tokens")], "model", ["cut off"]),
+        slow([reply(CUT, stop_reason="max_tokens")], "model", ["cut off"]),
         ([reply(CUT, stop_reason="max_tokens")] * 2, "model", ["cut off"] * 2),
         (["I am sorry, but I cannot summarise this."], "mechanical", []),
     ],
@@ -104,6 +106,7 @@ async def test_a_summary_that_takes_too_long_is_given_up(tmp_path: Path) -> None
     assert (edit["how"], edit["failures"]) == ("mechanical", ["timeout"])
 
 
+@pytest.mark.slow
 async def test_a_service_that_never_summarises_costs_a_try_each_and_no_more(
     tmp_path: Path,
 ) -> None:
