@@ -37,6 +37,7 @@ _NOTES: Final = (
 FILE_EDITS: Final = frozenset({"write_file", "edit_file"})
 FILE_READS: Final = frozenset({"read_file"})
 """Tools that show or change the file at their `path`."""
+_MOST_STEPS: Final = 3
 _MORE_TOKENS: Final = 12
 _LEAST_TOKENS: Final = 24
 
@@ -129,8 +130,10 @@ def files_touched(messages: Sequence[Message]) -> dict[str, str]:
 
 
 def _listed(steps: Sequence[str]) -> str:
-    shown = list(dict.fromkeys(steps))[-3:]
-    return ", ".join(shown)
+    known = list(dict.fromkeys(steps))
+    more = len(known) - _MOST_STEPS
+    shown = ", ".join(known[-_MOST_STEPS:])
+    return f"{shown} and {more} before" if more > 0 else shown
 
 
 def _whole(record: StateRecord) -> Iterator[str]:
