@@ -52,12 +52,12 @@ _FORMS: Final = {
         r"\b(?:ERR[-_]\w|[A-Z][a-z0-9]+[A-Z]\w{0,60}(?:Error|Exception)\b)"
     ),
 }
-_PIECE_END = r"[.!?;,}\]>。!?;,、]"
+_PIECE_END = r"[.!?;,}\]>。！？；，、]"
 
 _SIGNS: Final[dict[str, float]] = {
     **dict.fromkeys(
         [
-             "error", "fail", "exception", "traceback", "fatal", "panic",
+            "error", "fail", "exception", "traceback", "fatal", "panic",
             "timeout", "refused", "denied", "abort", "critical", "错误", "失败", "异常",
             "报错", "超时", "拒绝",
         ],
