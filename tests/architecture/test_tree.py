@@ -79,10 +79,16 @@ def test_no_line_names_this_checkout() -> None:
 
 
 @pytest.mark.parametrize(
-    "manual", sorted(ROOT.glob("*.md")), ids=lambda path: path.name
+    "manual",
+    [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md"))],
+    ids=lambda path: path.name,
 )
 def test_links_of_a_manual_lead_somewhere(manual: Path) -> None:
     text = manual.read_text(encoding="utf-8")
     links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", text)
+    places = re.findall(r"\]\(#([^)\s]+)\)", text)
+    titles = re.findall(r"(?m)^#+ (.+)$", text)
+    there = {re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in titles}
 
-    assert [link for link in links if not (ROOT / link).exists()] == []
+    assert [link for link in links if not (manual.parent / link).exists()] == []
+    assert [place for place in places if place not in there] == []
