@@ -159,11 +159,11 @@ class Compactor:
             why: as in the event.
         """
         began = self.clock.monotonic()
-        steps = state.shown.messages[1:]
-        if not steps:
+        messages = state.shown.messages
+        if len(messages) < 2:
             return False
-        cut = safe_cut(state.shown.messages, keep_steps=1)
-        dropped, tail = state.shown.messages[1:cut], state.shown.messages[cut:]
+        cut = safe_cut(messages, keep_steps=1)
+        dropped, tail = messages[1:cut], messages[cut:]
         made = _Made("mechanical")
         if dropped:
             made = await self._made(
@@ -171,7 +171,7 @@ class Compactor:
             )
         text, reopened = await self._text(state, made, tail, numbers)
         room = max(numbers.tail_tokens, numbers.read_tokens)
-        first = len(state.transcript.steps)
+        first = len(state.transcript.steps) - _steps_in(tail) + 1
         text.newest = render(
             tail, count=state.count, limit_tokens=room, first_step=first
         )
@@ -193,8 +193,7 @@ class Compactor:
     ) -> bool:
         """Make the edit and write it down, if it makes the conversation shorter."""
         shown = state.shown
-        tail = shown.messages[len(shown) - kept :]
-        kept_steps = sum(message["role"] == "assistant" for message in tail)
+        kept_steps = _steps_in(shown.messages[len(shown) - kept :])
         last = len(state.transcript.steps) - kept_steps
         whole = text.filled(self.words, last=last)
         parts = text.parts(whole, count=state.count)
@@ -247,10 +246,8 @@ class Compactor:
                 state, dropped, numbers=numbers, pulse=pulse
             )
         earlier = state.sight.compacted.summary if state.sight.compacted else ""
-        made, record = (
-            _Made("model", draft=draft),
-            self._record(state, [], kept=len(tail)),
-        )
+        made = _Made("model", draft=draft)
+        record = self._record(state, [], kept=len(tail))
         gone = state.shown.tokens - state.shown.size_with({}, kept=len(tail))
         limit = min(numbers.summary_tokens, max(gone // 2, LEAST_SUMMARY_TOKENS))
         if draft.text.strip():
@@ -344,3 +341,7 @@ class Compactor:
             reopened = await self.reopen(wanted, numbers.reopen_tokens)
             text.files = "\n\n".join(each.text for each in reopened)
         return text, reopened
+
+
+def _steps_in(messages: Sequence[Message]) -> int:
+    return sum(message["role"] == "assistant" for message in messages)
