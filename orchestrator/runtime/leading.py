@@ -74,11 +74,11 @@ def _built(session: Session, dispatcher: Dispatcher, past: AgentPast) -> Agent:
     if rebuilt:  # what was sent stays as it was; limits may have been raised
         spec = replace(rebuilt.spec, limits=spec.limits)
     records = Records(
-        lambda: notes.sections,
-        lambda: notes.pinned,
-        session.prepared.task.constraints,
-        lambda: session.progress.effects,
-        lambda: session.progress.notes_are_behind,
+        notes=lambda: notes.sections,
+        pinned=lambda: notes.pinned,
+        constraints=session.prepared.task.constraints,
+        effects=lambda: session.progress.effects,
+        is_behind=lambda: session.progress.notes_are_behind,
     )
     hooks = Hooks(on_last_call=finisher.take_as_is, team=dispatcher, records=records)
     if "delegate" in spec.allowed:

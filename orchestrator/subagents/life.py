@@ -84,7 +84,9 @@ async def run_child(
     noted = crew.notes_of(child.id)
     notes = UpdateNotes(NotesWriter(child.id, noted, services.log))
     records = Records(
-        lambda: noted.sections, lambda: noted.pinned, crew.task.constraints
+        notes=lambda: noted.sections,
+        pinned=lambda: noted.pinned,
+        constraints=crew.task.constraints,
     )
     registry = Registry(
         [*services.base_tools, *below.tools, SubmitFindings(collector), notes]
