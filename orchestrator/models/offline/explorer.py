@@ -14,6 +14,14 @@ from orchestrator.models.offline.handing_in import (
     findings_of,
     why_not,
 )
+from orchestrator.models.offline.noting import (
+    MOST_LABELS,
+    noted_in,
+    read_before,
+    row_note,
+    search_note,
+    steps_before,
+)
 from orchestrator.models.offline.overview import (
     ALL_FILES,
     is_overview,
@@ -28,10 +36,12 @@ from orchestrator.models.offline.searching import (
     Search,
     Seen,
     candidates,
+    closer,
     narrower,
     pages_read,
     plan_of,
     seen_in,
+    take_closer,
 )
 
 __all__ = ["HAND_IN", "Step", "alone", "explore", "look"]
@@ -41,6 +51,11 @@ HAND_IN = "submit_findings"
 AT_ONCE = 3
 ROUNDS = 2
 MAX_READS = 60
+# After so many steps that are gone it is time to hand in; without notes, much sooner.
+MAX_STEPS = 32
+# Results of so many characters may not stay in sight; then what they tell is noted.
+LONG_CHARS = 5000
+NOTED_LINES, NOTED_CHARS = 6, 300
 
 EVERYWHERE = Scope()
 
@@ -50,10 +65,13 @@ Step = tuple[str, dict[str, Any]]
 def explore(conversation: Conversation) -> list[Step]:
     """Return the searches, the reads or the hand-in of a subagent's next turn."""
     texts = _questions(conversation.first)
-    if not conversation.must_end:
+    most = MAX_STEPS if noted_in(conversation)[0] else MAX_STEPS // 4
+    if not conversation.must_end and steps_before(conversation) <= most:
         steps = look(conversation, texts)
         if steps:
-            return steps
+            is_searched = all(name == "read_file" for name, _ in steps)
+            notes = _notes(conversation, texts) if is_searched else []
+            return [*notes, *steps]
     pages = pages_read(conversation)
     answers = _answers(conversation, _parts(texts), pages)
     gaps = gaps_in(conversation)
@@ -126,6 +144,45 @@ def _parts(texts: Sequence[str]) -> list[Question]:
     ]
 
 
+# ---- notes of a long search ----------------------------------------------------------
+
+
+def _notes(conversation: Conversation, texts: Sequence[str]) -> list[Step]:
+    """Return the notes that are worth taking, as one call; nothing in a short search.
+
+    What searches found is noted while all of it is in sight; then lines that answer.
+    """
+    size = sum(len(call.result) for call in conversation.calls)
+    is_tight = bool(conversation.so_far) or any(
+        call.is_cut or call.is_cleared for call in conversation.calls
+    )
+    searches, rows = noted_in(conversation)
+    is_long = bool(searches) or is_tight or size > LONG_CHARS
+    if "update_notes" not in conversation.tools or not is_long:
+        return []
+    answers = _answers(conversation, _parts(texts), pages_read(conversation))
+    searched = [each for each in answers if not is_overview(each.question)]
+    lines: list[str] = []
+    for number, answer in enumerate(searched, 1):
+        seen = answer.seen
+        if number not in searches and seen.searched and seen.is_whole:
+            ranked = candidates(answer.question, seen)
+            to_read = [(each.path, each.line) for each in ranked]
+            found_in = list(seen.found_in.items())[:MOST_LABELS]
+            lines.append(search_note(number, seen.files, found_in, to_read))
+        for hit in answer.hits:
+            known = rows.setdefault(hit.page.path, {})
+            for at in range(hit.first, min(hit.last, hit.first + NOTED_LINES) + 1):
+                text = hit.page.lines.get(at)
+                if text is not None and at not in known and len(text) < NOTED_CHARS:
+                    known[at] = text
+                    lines.append(row_note(hit.page.path, at, text))
+    if not lines:
+        return []
+    given = {"section": "Facts", "mode": "append", "text": "\n".join(lines)}
+    return [("update_notes", given)]
+
+
 # ---- looking ------------------------------------------------------------------------
 
 
@@ -136,7 +193,10 @@ def _next_search(
     if "grep" not in conversation.tools:
         return _without_search(conversation)
     general = [question for question in questions if is_overview(question)]
-    planned = plan_of([each for each in questions if each not in general])
+    searched = [each for each in questions if each not in general]
+    if conversation.so_far and _are_searched(conversation, searched):
+        return []
+    planned = plan_of(searched)
     steps = [("grep", dict(search.input)) for search in planned]
     if scope.include or scope.exclude:
         # The lead's own tools see everything: it goes only where it may.
@@ -147,7 +207,33 @@ def _next_search(
         )
     if general and "glob" in conversation.tools:
         steps.append(("glob", dict(ALL_FILES)))
-    return _not_made(conversation, steps) or _after_failure(conversation, planned)
+    return (
+        _not_made(conversation, steps)
+        or _after_failure(conversation, planned)
+        or _not_made(conversation, _closer(conversation, questions, planned))
+    )
+
+
+def _are_searched(conversation: Conversation, questions: list[Question]) -> bool:
+    """Return whether what a search found is in the notes, or in sight, for each."""
+    notes, _ = noted_in(conversation)
+    return all(
+        number in notes or conversation.has_made("grep", closer(question))
+        for number, question in enumerate(questions, 1)
+    )
+
+
+def _closer(
+    conversation: Conversation, questions: list[Question], planned: list[Search]
+) -> list[Step]:
+    """Return searches for the files that matter most, where lists of files were cut."""
+    cut = {
+        each.question
+        for each in planned
+        if (call := conversation.has_made("grep", each.input)) and call.is_cut
+    }
+    searched = [each for each in questions if not is_overview(each)]
+    return [("grep", dict(closer(searched[number]))) for number in sorted(cut - {-1})]
 
 
 def _after_failure(conversation: Conversation, planned: list[Search]) -> list[Step]:
@@ -176,7 +262,7 @@ def _next_reads(conversation: Conversation, answers: list[Answer]) -> list[Step]
     if not {"grep", "read_file"} <= conversation.tools:
         return []
     done = [call.input for call in conversation.named("read_file")]
-    read = {str(given.get("path")) for given in done}
+    read = {str(given.get("path")) for given in done} | read_before(conversation)
     wanted: dict[str, dict[str, Any]] = {}
     for answer in answers:
         if is_overview(answer.question):
@@ -187,6 +273,8 @@ def _next_reads(conversation: Conversation, answers: list[Answer]) -> list[Step]
         for path, given in _unread(answer, read):
             wanted.setdefault(path, given)
     left = max(MAX_READS - len(done), 0)
+    if any(answer.seen.is_tight or answer.seen.noted for answer in answers):
+        left = min(left, 1)  # beside others it would be cut short
     return [("read_file", given) for given in list(wanted.values())[:left]]
 
 
@@ -220,7 +308,10 @@ def _answers(
     conversation: Conversation, questions: list[Question], pages: list[Page]
 ) -> list[Answer]:
     searched = [each for each in questions if not is_overview(each)]
-    found = iter(seen_in(conversation, plan_of(searched), len(searched)))
+    all_seen = seen_in(conversation, plan_of(searched), len(searched))
+    for question, seen in zip(searched, all_seen, strict=True):
+        take_closer(conversation, question, seen)
+    found = iter(all_seen)
     return [
         _overview(conversation, question, pages)
         if is_overview(question)
@@ -234,7 +325,7 @@ def _answer(
 ) -> Answer:
     hits = best_hits(question, pages, found_in=seen.found_in, files=seen.files)
     reads = conversation.named("read_file")
-    read = {str(call.input.get("path")) for call in reads}
+    read = {str(call.input.get("path")) for call in reads} | read_before(conversation)
     wanted = dict(_unread(Answer(question, hits, seen), read))
     untried = ""
     if not hits and "grep" in conversation.tools:

@@ -36,6 +36,10 @@ _LAST_CALL = re.compile(
 )
 # How findings begin; whatever a subagent wrote cannot begin so.
 _FINDINGS = re.compile(r'^<findings agent="a\d+" title="', re.MULTILINE)
+_SO_FAR = "# The work so far\n"
+"""How the text begins that stands in the place of earlier steps."""
+_CLEARED = "[Cleared: "
+_LEFT_OUT = re.compile(r"^\[… [^\n]{1,80} left out; all of it: ", re.MULTILINE)
 _CODE_SPAN = re.compile(r"`([^`\n]+)`")
 _PATH = re.compile(
     r"(?<![\w/.])((?:[\w.\-]+/)+[\w.\-]*|[\w\-]+\.[A-Za-z]{1,5})(?![\w/])"
@@ -77,6 +81,16 @@ class Call:
     turn: int = 0
     """Assistant messages before the one that holds it."""
 
+    @property
+    def is_cleared(self) -> bool:
+        """Whether only a stub of the result is left."""
+        return self.result.startswith(_CLEARED)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a part of the result was never shown."""
+        return bool(_LEFT_OUT.search(self.result))
+
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
@@ -99,6 +113,8 @@ class Conversation:
     """Findings that came by themselves, each with the turns before it; no part too."""
     system: str = ""
     """Text of the system prompt."""
+    so_far: str = ""
+    """What stands in the place of earlier steps; no part of the texts above."""
 
     @classmethod
     def of(cls, request: ModelRequest) -> Conversation:
@@ -108,7 +124,7 @@ class Conversation:
         said: list[str] = []
         openings: list[Opening] = []
         late: list[tuple[int, str]] = []
-        turns, just_said = 0, ""
+        turns, just_said, so_far = 0, "", ""
         for message in request.messages:
             blocks = _blocks(message.get("content") or "")
             texts = [block for block in blocks if block.get("type") == "text"]
@@ -124,6 +140,8 @@ class Conversation:
             start = 0 if said else 1
             late += [(turns, text_of([b])) for b in texts[start:] if _is_late(b)]
             texts = [*texts[:start], *(b for b in texts[start:] if not _is_late(b))]
+            so_far = so_far or text_of([b for b in texts[start:] if _is_so_far(b)])
+            texts = [*texts[:start], *(b for b in texts[start:] if not _is_so_far(b))]
             kept, found = _without_openings(texts, turns, start=start)
             openings += found
             just_said = text_of(kept)
@@ -138,6 +156,7 @@ class Conversation:
             openings=tuple(openings),
             late=tuple(late),
             system=text_of(list(request.system)),
+            so_far=so_far,
         )
 
     def between(self, start: int, end: int) -> Conversation:
@@ -207,6 +226,10 @@ def _at(told: tuple[int, str]) -> int:
 
 def _is_late(block: Block) -> bool:
     return bool(_FINDINGS.search(text_of([block])))
+
+
+def _is_so_far(block: Block) -> bool:
+    return text_of([block]).startswith(_SO_FAR)
 
 
 def _is_call(block: Block) -> bool:

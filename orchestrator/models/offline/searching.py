@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from orchestrator.models.offline.noting import Noted, noted_in
 from orchestrator.models.offline.passages import Page
 from orchestrator.models.offline.patterns import (
     definition_pattern,
@@ -28,11 +29,13 @@ __all__ = [
     "Seen",
     "all_read",
     "candidates",
+    "closer",
     "narrower",
     "pages_read",
     "plan_of",
     "rows_of",
     "seen_in",
+    "take_closer",
 ]
 
 # So many concepts of a question are counted one by one.
@@ -41,6 +44,9 @@ MAX_LINES = 60
 MAX_FILES = 1000
 PAGE_LINES = 400
 AROUND_LINES = 50
+# Where results were cut, so that there is little room.
+TIGHT_LINES = 60
+CLOSE_LINES = 40
 # Folders and files of the top in which a failed search is made once more.
 MAX_PLACES = 40
 
@@ -79,6 +85,12 @@ class Seen:
     errors: list[str] = field(default_factory=list)
     all_files: int = 0
     """Files in scope, as far as the search said."""
+    noted: Noted | None = None
+    """What was written down of it, where the results are gone."""
+    is_whole: bool = True
+    """No result is gone."""
+    is_tight: bool = False
+    """What was found side by side was too long to be shown."""
 
     @property
     def files(self) -> int:
@@ -96,6 +108,8 @@ class Seen:
     @property
     def found_in(self) -> dict[str, int]:
         """Return the number of files by label of concept."""
+        if self.noted:
+            return self.noted.found_in
         return {label: len(counted) for label, counted in self.counts.items()}
 
 
@@ -106,6 +120,8 @@ class Candidate:
     path: str
     score: float
     input: Mapping[str, Any]
+    line: int = 0
+    """The best line that a search showed; 0: it showed none."""
 
 
 def plan_of(questions: Sequence[Question]) -> list[Search]:
@@ -129,6 +145,18 @@ def plan_of(questions: Sequence[Question]) -> list[Search]:
     return planned
 
 
+def closer(question: Question) -> Mapping[str, Any]:
+    """Return the search for telling lines once more, to be made by itself.
+
+    For where what searches found side by side was too long to be shown.
+    """
+    strong = list(question.strong)
+    lines = pair_pattern(_for_pairs(question))
+    if question.asks_where:
+        lines = definition_pattern(strong)
+    return {"pattern": f"(?i){lines}", "output": "lines", "max_matches": CLOSE_LINES}
+
+
 def _for_pairs(question: Question) -> list[Concept]:
     strong = list(question.strong)
     if len(strong) == 1:
@@ -150,6 +178,7 @@ def seen_in(
 ) -> list[Seen]:
     """Return what the planned searches have found, one entry per question."""
     found = [Seen() for _ in range(questions)]
+    planned = list(planned)
     made: dict[tuple[str, str], list[Call]] = {}
     for call in conversation.named("grep"):
         if call.answered:
@@ -160,7 +189,11 @@ def seen_in(
         for call in narrower or calls:
             _take(found, search, call)
     asking = {page.path for page in all_read(conversation) if _asks(page)}
-    for seen in found:
+    notes, _ = noted_in(conversation)
+    for number, seen in enumerate(found, 1):
+        if number in notes and not (seen.searched and seen.is_whole):
+            seen.noted, seen.searched = notes[number], True
+            seen.all_files = max(seen.all_files, notes[number].files)
         seen.leave_out(asking)
     return found
 
@@ -175,6 +208,8 @@ def _asks(page: Page) -> bool:
 
 def _take(found: list[Seen], search: Search, call: Call) -> None:
     if search.question < 0:
+        if call.is_cleared:
+            return
         more = _MORE_FILES.search(call.result)
         files = 1 + int(more.group(1).replace(",", "")) if more else 1
         for seen in found:
@@ -182,6 +217,7 @@ def _take(found: list[Seen], search: Search, call: Call) -> None:
         return
     seen = found[search.question]
     seen.searched = True
+    seen.is_whole &= not call.is_cleared
     if call.is_error:
         where = f"{call.input['path']}: " if "path" in call.input else ""
         seen.errors.append(where + " ".join(call.result.split())[:200])
@@ -190,6 +226,19 @@ def _take(found: list[Seen], search: Search, call: Call) -> None:
             seen.lines.setdefault(path, []).append((line, text))
     else:
         seen.counts.setdefault(search.kind, {}).update(_count_rows(call.result))
+
+
+def take_closer(conversation: Conversation, question: Question, seen: Seen) -> None:
+    """Add what the closer search of a question found, if there was one."""
+    call = conversation.has_made("grep", closer(question))
+    if call is None or not call.answered or call.is_error:
+        return
+    seen.is_tight = seen.searched = True
+    seen.is_whole &= not call.is_cleared
+    for path, line, text in line_rows(call.result):
+        rows = seen.lines.setdefault(path, [])
+        if (line, text) not in rows:
+            rows.append((line, text))
 
 
 def narrower(conversation: Conversation, planned: Sequence[Search]) -> list[Search]:
@@ -236,6 +285,11 @@ def line_rows(result: str) -> Iterable[tuple[str, int, str]]:
 
 def candidates(question: Question, seen: Seen) -> list[Candidate]:
     """Return the files worth reading for `question`, the best first."""
+    if seen.noted:
+        return [
+            Candidate(path, 1.0, _reading(path, line, is_tight=True), line)
+            for path, line in seen.noted.to_read
+        ]
     weights = {
         concept.label: concept.weight
         * rarity(seen.found_in.get(concept.label, 2), seen.files)
@@ -257,7 +311,8 @@ def candidates(question: Question, seen: Seen) -> list[Candidate]:
         if _HIDDEN.search(path):
             score *= 0.5
         if score > 0:
-            ranked.append(Candidate(path, score, _reading(path, best_line)))
+            reading = _reading(path, best_line, is_tight=seen.is_tight)
+            ranked.append(Candidate(path, score, reading, best_line))
     ranked.sort(key=lambda candidate: (-candidate.score, candidate.path))
     floor = 0.45 * ranked[0].score if ranked else 0.0
     return [candidate for candidate in ranked if candidate.score >= floor]
@@ -275,9 +330,12 @@ def _best_line(
     return best
 
 
-def _reading(path: str, line: int) -> dict[str, Any]:
+def _reading(path: str, line: int, *, is_tight: bool) -> dict[str, Any]:
     arguments: dict[str, Any] = {"path": path}
-    if line > PAGE_LINES - AROUND_LINES:
+    if is_tight and line:
+        arguments["first_line"] = max(line - TIGHT_LINES // 4, 1)
+        arguments["max_lines"] = TIGHT_LINES
+    elif line > PAGE_LINES - AROUND_LINES:
         arguments["first_line"] = line - AROUND_LINES
         arguments["max_lines"] = 4 * AROUND_LINES
     else:
@@ -312,4 +370,7 @@ def all_read(conversation: Conversation) -> list[Page]:
                 for path, number, text in line_rows(call.result):
                     if not _CUT.search(text):
                         lines.setdefault(path, {})[number] = text
+    for path, rows in noted_in(conversation)[1].items():
+        known = lines.setdefault(path, {})
+        known |= {at: text for at, text in rows.items() if at not in known}
     return [Page(path, page) for path, page in lines.items() if page]

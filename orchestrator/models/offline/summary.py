@@ -73,7 +73,14 @@ def _lines(conversation: Conversation, name: str) -> list[str]:
         rows = list(_work(conversation))
     else:
         rows = []
-    return rows[:MAX_LINES] or ["- none"]
+    merged = dict.fromkeys([*_earlier(conversation, low), *rows[:MAX_LINES]])
+    return list(merged) or ["- none"]
+
+
+def _earlier(conversation: Conversation, name: str) -> list[str]:
+    """Return the newest lines of that section of the summary before, if any."""
+    lines = sections(conversation.so_far).get(name, "").splitlines()
+    return [line for line in lines if line.startswith("- ") and line != "- none"][-8:]
 
 
 def _wanted(conversation: Conversation) -> list[str]:
