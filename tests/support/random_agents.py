@@ -142,7 +142,7 @@ class Watch:
         self._check_thinking(request, messages)
         is_aside = text_of(messages[-1]["content"][-1:]).startswith(_ASKED)
         self._check_log(messages, is_aside=is_aside)
-        step = self._summary() if is_aside else self._turn(messages)
+        step = self._summary() if is_aside else self._turn(request)
         parts = getattr(step, "parts", ())
         self._check_sight(messages, is_aside=is_aside, step=step)
         if not is_aside:
@@ -152,7 +152,7 @@ class Watch:
                     self._signed[mark] = block, request.model, before
         return step
 
-    def _turn(self, messages: list[Message]) -> Step:
+    def _turn(self, request: ModelRequest) -> Step:
         turns = self.plan.turns
         if self.refuses:
             self.refuses = False
@@ -161,8 +161,9 @@ class Watch:
         self.at += 1
         if turn is None:
             return reply(DONE)
-        thinks = any(_mark(block) for each in messages for block in each["content"])
-        if turn.ends in ("bound", "bound_twice") and thinks:
+        blocks = (b for each in request.messages for b in each["content"])
+        is_bound = binds_thinking(request.model) and any(map(_mark, blocks))
+        if turn.ends in ("bound", "bound_twice") and is_bound:
             self.refuses = turn.ends == "bound_twice"
             return fail("thinking_bound")
         if turn.ends == "too_long":
