@@ -20,7 +20,7 @@ from kill_policy import KillPolicy, Slow
 
 from orchestrator.ids import sha256
 
-MOMENTS = int(os.environ.get("KILL_MOMENTS", "12"))
+MOMENTS = int(os.environ.get("KILL_MOMENTS", "8"))
 DIRECTED = max(MOMENTS * 2 // 5, 1)
 SHARDS = 4
 """Parts that the moments are dealt out to, for several processes."""
