@@ -162,7 +162,9 @@ class Summarizer:
         return min(wanted, window - likely_tokens(state.shown, more=prompt))
 
     def _prompt(self, numbers: Numbers) -> str:
-        return self.words("summarize", tokens=f"{numbers.summary_tokens:,}")
+        form = self.words("sections/summary_form", source="conversation")
+        tokens = f"{numbers.summary_tokens:,}"
+        return self.words("summarize", form=form, tokens=tokens)
 
     def _asked(
         self,
@@ -182,8 +184,13 @@ class Summarizer:
             limit_tokens=limit,
             first_step=state.first_step,
         )
-        tokens = f"{numbers.summary_tokens:,}"
-        return [question(self.words("summarize_text", record=record, tokens=tokens))]
+        asked = self.words(
+            "summarize_text",
+            form=self.words("sections/summary_form", source="record"),
+            record=record,
+            tokens=f"{numbers.summary_tokens:,}",
+        )
+        return [question(asked)]
 
     async def _ask(
         self,

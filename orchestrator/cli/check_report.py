@@ -24,7 +24,7 @@ from orchestrator.spec.loader import blame, load_task
 
 __all__ = ["check_lines", "check_task"]
 
-_HELPERS = {"summaries": "summaries by", "judge": "summaries judged by"}
+_ASIDES = {"summaries": "summaries by", "judge": "summaries judged by"}
 
 PriceOf = Callable[[str], Price | None]
 
@@ -179,7 +179,7 @@ def check_lines(report: Mapping[str, Any]) -> Iterator[str]:
         yield f"after a refusal: {fallback} (the estimate leaves it out)"
     for name in ("summaries", "judge"):
         if model := report["models"][name]:
-            yield f"{_HELPERS[name]}: {model} (the estimate leaves it out)"
+            yield f"{_ASIDES[name]}: {model} (the estimate leaves it out)"
     yield ""
     yield "profiles"
     yield from (f"  {line}" for line in profile_lines(report["profiles"]))

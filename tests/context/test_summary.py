@@ -4,6 +4,7 @@ import pytest
 
 from orchestrator.context.summary import HEADINGS, SECTIONS, Summary, fit, parse
 from orchestrator.context.tokens import estimate
+from orchestrator.resources import data_root
 
 LONG = parse(
     "\n".join(
@@ -138,3 +139,10 @@ def test_one_line_that_is_too_long_is_cut() -> None:
 
     assert shorter.sections["facts"].endswith("…")
     assert estimate(shorter.render()) <= 60
+
+
+def test_the_prompt_asks_for_the_sections_that_are_read() -> None:
+    asked = (data_root() / "prompts/sections/summary_form.md").read_text("utf-8")
+
+    found = [line[3:] for line in asked.splitlines() if line.startswith("## ")]
+    assert found == [HEADINGS[name] for name in SECTIONS if name != "notes"]
