@@ -7,14 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import anyio
+
 from orchestrator.agent.caller import Caller
 from orchestrator.agent.hooks import Words
 from orchestrator.agent.outgoing import Aside, question
 from orchestrator.agent.pulse import Pulse
 from orchestrator.agent.state import AgentState
+from orchestrator.agent.summarizing import EVERY_S
 from orchestrator.context.as_text import render
 from orchestrator.errors import LimitReached, ModelError, NotSent
-from orchestrator.messages import Message, one_line, text_of
+from orchestrator.messages import Block, Message, one_line, text_of
 
 __all__ = ["Judge"]
 
@@ -54,6 +57,8 @@ class Judge:
             summary: what stands for them.
             pulse: of the turn before which it is asked.
         """
+        if (kept := state.sight.asides.pop("judge", None)) is not None:
+            return _found(kept.content)  # paid for by an earlier process
         limit = int((self.caller.window_of(self.model) - OUTPUT_TOKENS) * 0.7)
         record = render(
             [state.shown.messages[0], *dropped],
@@ -63,9 +68,15 @@ class Judge:
         )
         asked = self.words("judge", record=record, summary=summary)
         aside = Aside("judge", [question(asked)], OUTPUT_TOKENS, self.model)
-        try:
-            answered = await self.caller.aside(state, aside, pulse)
-        except (ModelError, LimitReached, NotSent):
-            return []
-        found = _LOSS.findall(text_of(answered.reply.content))
-        return [one_line(each, MAX_LOSS_CHARS) for each in found[:MOST_LOSSES]]
+        with anyio.move_on_after(min(EVERY_S, self.caller.spec.call_s)):
+            try:
+                answered = await self.caller.aside(state, aside, pulse)
+            except (ModelError, LimitReached, NotSent):
+                return []
+            return _found(answered.reply.content)
+        return []
+
+
+def _found(content: Sequence[Block]) -> list[str]:
+    found = _LOSS.findall(text_of(content))
+    return [one_line(each, MAX_LOSS_CHARS) for each in found[:MOST_LOSSES]]

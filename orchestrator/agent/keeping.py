@@ -84,6 +84,7 @@ class Keeper:
         """
         state.flush()
         await self.fit(state, pulse)
+        state.sight.asides.clear()  # what was of no use now is none later
         if state.sight.remind:
             self.reminder.remind(state, self.numbers(state))
         for _ in range(MOST_REACTIONS):

@@ -149,7 +149,8 @@ class Replay:
         self._turn = event.data["turn"]
         state.sight.rent_usd = event.data.get("rent_usd") or 0.0
         state.sight.clears_next = bool(event.data.get("newest_unwritten"))
-        state.sight.fitted_for, state.sight.aside = self._turn, None
+        state.sight.fitted_for = self._turn
+        state.sight.asides.clear()
         if self._was_futile:
             self._was_futile = False
             state.sight.tried(state.shown, turns=state.turns)
@@ -177,7 +178,7 @@ class Replay:
     def _answered(self, event: Event) -> None:
         state, answered = self.state, parse(event, ModelAnswered)
         if answered.purpose:
-            state.sight.aside = answered
+            state.sight.asides[answered.purpose] = answered
             return
         self._receive()
         state.answered(answered.message_id)

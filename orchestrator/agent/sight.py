@@ -40,8 +40,8 @@ class Sight:
         compacted: the newest compaction.
         compacted_at: turns made at that, or at the newest attempt.
         compacted_to_tokens: size of the request right after that; None: there was none.
-        aside: answer to the newest question beside the conversation, if what it was
-            asked for is not done yet.
+        asides: purpose → answer to the newest question of that kind beside the
+            conversation, as long as what it was asked for is not done.
         clears_next: results are likely to be cleared before the request after the next.
         fitted_for: turn whose request was made to fit: what was decided for it holds.
         is_bound: thinking has been refused, since something before it had changed.
@@ -60,7 +60,7 @@ class Sight:
     compacted: ContextCompacted | None = None
     compacted_at: int = 0
     compacted_to_tokens: int | None = None
-    aside: ModelAnswered | None = None
+    asides: dict[str, ModelAnswered] = field(default_factory=dict)
     clears_next: bool = False
     fitted_for: int = 0
     is_bound: bool = False
@@ -159,4 +159,5 @@ class Sight:
         """Take note of an edit: what is no longer sent shows nothing."""
         for call in self.showings.calls - shown.results.keys():
             self.showings.forget(call)
-        self.rent_usd, self.aside, self.clears_next = 0.0, None, False
+        self.rent_usd, self.clears_next = 0.0, False
+        self.asides.clear()

@@ -38,7 +38,7 @@ from orchestrator.models.base import Reply, Usage
 from orchestrator.models.choose import smallest
 from orchestrator.models.lengths import told_lengths
 
-__all__ = ["Draft", "Postponed", "Summarizer"]
+__all__ = ["EVERY_S", "Draft", "Postponed", "Summarizer"]
 
 TRIES: Final = 2
 THOUGHT_TOKENS: Final = 2048
@@ -47,7 +47,7 @@ LEAST_OUTPUT_TOKENS: Final = 256
 TOO_LONG: Final = 1.5
 """Times the length that was asked for; what is less is shortened here."""
 EVERY_S: Final = 240.0
-"""Longest time for one try, tries of the same request included."""
+"""Longest time for one question, tries of the same request included, in seconds."""
 _WHY_AGAIN: Final = {
     "tool call": "it called a tool, and none runs now",
     "empty": "it was empty",
@@ -207,9 +207,8 @@ class Summarizer:
         Where the endpoint says that there is room for a shorter answer only, that is
         asked for, once.
         """
-        if (kept := state.sight.aside) is not None and kept.purpose == "summary":
+        if (kept := state.sight.asides.pop("summary", None)) is not None:
             # Paid for by an earlier process, which died before it was of use.
-            state.sight.aside = None
             usage = Usage.stored(kept.usage)
             draft.add(usage, kept.usd)
             return usable(

@@ -61,11 +61,19 @@ def calls(request: ModelRequest) -> Step:
     return {**call("read_file", path="part1.md"), "id": "toolu_aside"}
 
 
+def judged(request: ModelRequest) -> Step:
+    """The same, where another model compares each summary."""
+    if "what the summary must not lose" in last_results(request):
+        return "- The invoice of Anna Weiss was paid twice."
+    return plays(request)
+
+
 WAYS: dict[str, tuple[Any, dict[str, Any]]] = {
     "compacted": (plays, {"every_turns": 4}),
     "cleared and compacted": (plays, {"window_tokens": 7200, "every_turns": 6}),
     "without summaries": (fails, {"every_turns": 4}),
     "asked again": (calls, {"every_turns": 4}),
+    "judged": (judged, {"every_turns": 4, "judge": "claude-haiku-5-5"}),
 }
 
 
@@ -92,7 +100,7 @@ class Finished:
     def around_edits(self) -> Iterator[int]:
         """How many records to keep, around the last compaction."""
         places = [n for n, each in enumerate(self.records) if each["kind"] == EDITS[0]]
-        near = {places[-1] + by for by in range(-3, 2)}
+        near = {places[-1] + by for by in range(-4, 2)}
         return iter(sorted(near))
 
     def cut(self, to: Path, keep: int) -> Path:
@@ -124,11 +132,10 @@ def edits_of(records: list[dict[str, Any]]) -> list[tuple[str, Any]]:
 
 def played(folder: Path, script: Any, **policy: Any) -> Finished:
     bench = lay_parts(folder, PARTS, lines=90)
-    ended = anyio.run(
-        lambda: bench.run(
-            ScriptedModel(script), context_policy=policy, constraints=RULES
-        )
-    )
+    fields: dict[str, Any] = {"context_policy": policy, "constraints": RULES}
+    if "judge" in policy:
+        fields["model"] = "a-model-of-our-own"
+    ended = anyio.run(lambda: bench.run(ScriptedModel(script), **fields))
     assert ended.result.state == "done", ended.result
     log = (ended.folder / "events.jsonl").read_bytes()
     return Finished(ended, log.splitlines(keepends=True), script)
@@ -141,6 +148,7 @@ def played(folder: Path, script: Any, **policy: Any) -> Finished:
         pytest.param("cleared and compacted", marks=pytest.mark.slow),
         pytest.param("without summaries", marks=pytest.mark.slow),
         "asked again",
+        "judged",
     ],
 )
 def finished(
