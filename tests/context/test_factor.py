@@ -13,7 +13,7 @@ from counted_texts import KINDS, TOKENIZERS, CountedText
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.context.factor import LEARNS_FROM_TOKENS, Factor
+from orchestrator.context.factor import LEARNS_FROM_TOKENS, Factor, Factors
 from orchestrator.context.tokens import estimate
 
 ESTIMATES = {text.text: estimate(text.text) for kind in KINDS.values() for text in kind}
@@ -146,3 +146,14 @@ def test_whatever_is_reported_the_factor_stays_between_a_half_and_two(
 
     assert 0.5 <= factor.value <= 2.0
     assert factor.of(1000) <= 2000
+
+
+def test_each_model_has_a_factor_of_its_own() -> None:
+    factors = Factors()
+    factors.learn("dear", counted=6000, estimated=4000)
+
+    assert factors.of("dear") > 1.3
+    assert factors.of("other") == 1.0
+    before = factors.of("dear")
+    factors.learn("dear", counted=9, estimated=LEARNS_FROM_TOKENS - 1)
+    assert factors.of("dear") == before

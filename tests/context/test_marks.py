@@ -164,3 +164,40 @@ def test_never_more_than_four_and_none_where_it_is_refused(
         content = messages[message]["content"][block]
         assert content["type"] in ("text", "tool_result")
         assert content != text_block("  ")
+
+
+def marked(messages: Sequence[Message], previous: End | None, **more: Any) -> Marks:
+    return choose_marks(messages, SIZES, previous=previous, shortest=SHORTEST, **more)
+
+
+def test_after_a_clear_the_ends_of_old_and_new_stubs_are_marked() -> None:
+    messages = talk(5)
+    stubs = [end(messages, 2), end(messages, 4)]
+
+    assert marked(messages, None, stubs=stubs).blocks == {
+        0: {0}, 2: {0}, 4: {0}, 10: {0},
+    }  # fmt: skip
+
+
+def test_later_the_end_of_the_newest_stubs_is_marked_beside_both_ends() -> None:
+    messages = talk(5)
+    stubs = [end(messages, 2), end(messages, 4)]
+
+    assert marked(messages, end(messages, 8), stubs=stubs).blocks == {
+        0: {0}, 4: {0}, 8: {0}, 10: {0},
+    }  # fmt: skip
+
+
+def test_what_the_next_request_will_not_hold_is_not_written() -> None:
+    messages = talk(3)
+    marks = marked(messages, end(messages, 4), newest_written=False)
+
+    assert marks == Marks(tools=True, system=True, blocks={0: {0}, 4: {0}})
+    alone = marked(messages, None, newest_written=False)
+    assert alone == Marks(tools=True, system=True, blocks={0: {0}})
+
+
+def test_without_a_block_that_can_carry_it_there_is_no_mark() -> None:
+    messages = [user({"type": "server_thing"})]
+
+    assert marked(messages, None).blocks == {}

@@ -111,12 +111,11 @@ class Life:
             spares_newest=spares,
         )
         data = {"kept_messages": kept, "text": text, "thinking": thinking}
-        before[0] = {**before[0], "content": before[0]["content"][:2]}
         self.edited(ContextCompacted.KIND, before, {**data, "spares_newest": spares})
 
     def edited(self, kind: str, before: list[Message], data: dict[str, Any]) -> None:
         self.tell(kind, **data)
-        assert with_edit(before, kind, data, earlier="") == self.shown.messages
+        assert with_edit(before, kind, data=data, begun=2) == self.shown.messages
 
     def check(self) -> None:
         shown = self.shown
