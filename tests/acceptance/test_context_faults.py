@@ -239,8 +239,11 @@ async def test_a_clear_changes_results_only_and_thinking_goes_whole(
     assert bare
 
 
+@pytest.mark.parametrize(
+    ("model", "is_bound"), [("claude-sonnet-5", False), ("claude-sonnet-5-5", True)]
+)
 async def test_the_open_step_stays_whole_where_a_request_is_refused_as_too_long(
-    tmp_path: Path,
+    tmp_path: Path, model: str, is_bound: bool
 ) -> None:
     """The model thought, called, and was told; then the request is too long."""
     is_full = False
@@ -258,7 +261,7 @@ async def test_the_open_step_stays_whole_where_a_request_is_refused_as_too_long(
 
     scripted = ScriptedModel(plays)
     ended = await lay_parts(tmp_path, lines=120).run(
-        scripted, model="claude-sonnet-5-5", limits={"usd": 50}
+        scripted, model=model, limits={"usd": 50}
     )
 
     assert ended.result.state == "done", ended.result
@@ -267,7 +270,7 @@ async def test_the_open_step_stays_whole_where_a_request_is_refused_as_too_long(
     said, told = list(steps_of(scripted.requests[-1]))[-1]
     assert [block["id"] for block in tool_calls(said)] == ["toolu_3"]
     assert "Part 4 has the code" in text_of(told)
-    assert not any(block["type"] == "thinking" for block in said)
+    assert any(block["type"] == "thinking" for block in said) != is_bound
 
 
 # ---- 16, 20, 23, 25, 33: when is compacted, and how often ----------------------------
