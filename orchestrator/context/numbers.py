@@ -152,7 +152,8 @@ def resolve(
     # What a compaction leaves has to be below the hard mark, or it was in vain.
     kept = max(min(recent, hard - base - LEAST_STEP_TOKENS), step)
     tail = max(step, kept / 2, kept - policy.reopen_files * policy.reopen_tokens)
-    files, each = _reopened(policy, kept - tail)
+    each = _reopened_tokens(policy, kept - tail)
+    files = min(policy.reopen_files, _whole((kept - tail) / each)) if each else 0
     # The spared and the next one fit below the hard mark; else nothing could be cleared
     # and each step would end in a compaction.
     spared = (hard - base + (1 - USUAL_STATE) * layers.state) / step - 1
@@ -276,12 +277,10 @@ def _divided(
         given |= poor
 
 
-def _reopened(policy: ContextPolicy, room: float) -> tuple[int, int]:
-    """Return how many files, and how long each, fit into `room` together."""
+def _reopened_tokens(policy: ContextPolicy, room: float) -> int:
+    """Return how long a reopened file may be; 0: none fits into `room`."""
     each = _whole(min(policy.reopen_tokens, room))
-    if each < min(policy.reopen_tokens, LEAST_RESULT_TOKENS) or not each:
-        return 0, 0
-    return min(policy.reopen_files, _whole(room / each)), each
+    return each if each >= min(policy.reopen_tokens, LEAST_RESULT_TOKENS) else 0
 
 
 def _without_window(
