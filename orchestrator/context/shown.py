@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from orchestrator.context.factor import LEARNS_FROM_TOKENS
 from orchestrator.context.layout import ShownResult
 from orchestrator.context.marks import End
 from orchestrator.events.edits import (
@@ -27,8 +28,6 @@ from orchestrator.messages import (
 
 __all__ = ["Shown"]
 
-MEASURED_FROM_TOKENS = 500
-"""What the service adds for itself outweighs the text of smaller messages."""
 MAX_DEARNESS = 4.0
 """No text costs more: a token is a byte at least, an estimate at most four."""
 SLACK = 0.2
@@ -203,7 +202,7 @@ class Shown:
         Args:
             tokens: counted for everything up to now, the answer not yet in it.
         """
-        if self.added_tokens >= MEASURED_FROM_TOKENS and not self.slack_tokens:
+        if self.added_tokens >= LEARNS_FROM_TOKENS and not self.slack_tokens:
             dearness = (tokens - self.known_tokens) / self.added_tokens
             self.dearness = max(self.dearness, min(dearness, MAX_DEARNESS))
 

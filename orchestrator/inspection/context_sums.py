@@ -8,12 +8,12 @@ from typing import Any
 
 import orjson
 
+from orchestrator.context.factor import LEARNS_FROM_TOKENS
 from orchestrator.events.phrases import number
 from orchestrator.ids import HISTORY_REFERENCE
 from orchestrator.inspection.context import AgentContext, Call, Edit, Turn
 
 __all__ = [
-    "ESTIMATE_FROM_TOKENS",
     "EstimateError",
     "Health",
     "ToolSum",
@@ -27,8 +27,6 @@ AGAIN_TURNS = 3
 """Turns after an edit in which what is called or opened again counts as missed."""
 ERROR_TURNS = 5
 """Turns before and after an edit whose tool errors are compared."""
-ESTIMATE_FROM_TOKENS = 500
-"""What the service adds for itself outweighs the text of smaller requests."""
 
 Data = dict[str, Any]
 
@@ -152,7 +150,7 @@ def estimate_error(context: AgentContext) -> EstimateError | None:
     known = [
         (each.estimated, each.reported, each.error)
         for each in context.turns.values()
-        if each.reported and each.reported >= ESTIMATE_FROM_TOKENS
+        if each.reported and each.reported >= LEARNS_FROM_TOKENS
     ]
     errors = [error for _, _, error in known if error is not None]
     if not errors:
