@@ -16,6 +16,7 @@ from orchestrator.models.offline.reading import Conversation as Read
 from orchestrator.models.offline.reading import sections
 from orchestrator.resources import data_root
 from orchestrator.spec.profile_file import read_profile
+from orchestrator.spec.prompts import PromptBook
 from orchestrator.tools.calls import CallSpec
 
 BRIEF = """# Objective
@@ -142,7 +143,9 @@ async def test_asked_for_a_summary_it_merges_the_one_before() -> None:
     conversation.messages[0]["content"].append({"type": "text", "text": earlier})
     use = {"type": "tool_use", "id": "c1", "name": "read_file"}
     said = [{**use, "input": {"path": "new.md"}}]
-    asked = (data_root() / "prompts" / "summarize.md").read_text()
+    words = PromptBook().fill
+    form = words("sections/summary_form", source="the conversation")
+    asked = words("summarize", form=form, tokens="900")
     conversation.messages.append({"role": "assistant", "content": said})
     conversation.answer([(f"new.md: all 1 line\n1\t{ANSWER}", False)], said=asked)
 
