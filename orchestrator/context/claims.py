@@ -249,7 +249,7 @@ def _names(
         rated = [(_likeness(name, other), other, each) for other, each in known]
         best = max(rated, key=lambda each: each[0], default=None)
         if best and best[0] >= _SIMILAR_NAME:
-            if section == "open" and _is_next(name, best[1], best[2], within):
+            if _is_next(name, best[1], best[2], within):
                 continue
             instead = best[1] if "/" in name else best[1].rsplit("/", 1)[-1]
             yield doubt("names", claim, source=best[2], place=place, instead=instead)
@@ -263,6 +263,8 @@ def _is_next(name: str, other: str, near: Near, within: Within) -> bool:
     """Return whether it may be the next of a row, which was not looked at yet."""
     if near.claim.text in within.moving:
         return True
+    if within.section != "open":
+        return False
     is_row = _DIGITS.sub("0", name) == _DIGITS.sub("0", other)
     return is_row and bool(_PATH.search(name))
 

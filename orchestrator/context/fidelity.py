@@ -27,7 +27,7 @@ CHECKS: Final[tuple[Check, ...]] = get_args(Check)
 
 ADDED_SHARE: Final = 0.25
 """Of the limit: as much may be put back where no other bound is given."""
-_MOVES: Final[tuple[Section, ...]] = ("work", "open")
+_MOVES: Final[tuple[Section, ...]] = ("work", "open", "notes")
 """Sections whose figures change as the work goes on."""
 _LOST_CHARS: Final = 160
 _MOST_NAMED: Final = 8

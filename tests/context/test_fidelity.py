@@ -13,6 +13,7 @@ from orchestrator.context.fidelity import (
     Checked,
     check_summary,
 )
+from orchestrator.context.summary import parse
 from orchestrator.context.tokens import estimate
 
 
@@ -540,3 +541,48 @@ def test_text_of_a_hundred_thousand_tokens_is_checked_at_once() -> None:
 
     assert [f for f in checked.findings if f.where == "summary"] == []
     assert used_s < 1
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "## Work done\n\n- {} of 150 parts are read.\n\n## Open items\n\n- Read part{}.md",
+        "{} of 150 parts are read. Read part{}.md next.",
+        "## 已完成的工作\n\n- 已读 {} 份,共 150 份。\n\n## 下一步\n\n- 读 part{}.md",
+    ],
+    ids=["sections", "free text", "Chinese"],
+)
+def test_how_far_the_work_is_may_move_on(told: str) -> None:
+    earlier = parse(told.format(20, 21)).render()
+
+    found = check_summary(
+        told.format(36, 37),
+        old=[earlier, "On to the next part."],
+        results=['{"path":"part35.md"}'],
+        state=["- `part35.md`: read in h36"],
+        references=(),
+        used_later=(),
+        open_calls=(),
+        limit_tokens=2000,
+        count=estimate,
+    )
+
+    assert "36" in found.corrected
+    assert "part37.md" in found.corrected
+
+
+def test_a_rule_about_another_thing_is_another_rule() -> None:
+    rules = [f"We must not change table T-{n}00 before day {n}." for n in (3, 4, 5)]
+
+    found = check_summary(
+        f"## Facts\n\n- {rules[0]}",
+        old=rules,
+        state=(),
+        references=(),
+        used_later=(),
+        open_calls=(),
+        limit_tokens=2000,
+        count=estimate,
+    )
+
+    assert sorted(found.added) == rules[1:]
