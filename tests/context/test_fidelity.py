@@ -546,7 +546,7 @@ def test_text_of_a_hundred_thousand_tokens_is_checked_at_once() -> None:
 @pytest.mark.parametrize(
     "told",
     [
-        "## Work done\n\n- {} of 150 parts are read.\n\n## Open items\n\n- Read part{}.md",
+        "## Work done\n\n- {} of 150 are read.\n\n## Open items\n\n- Read part{}.md",
         "{} of 150 parts are read. Read part{}.md next.",
         "## 已完成的工作\n\n- 已读 {} 份,共 150 份。\n\n## 下一步\n\n- 读 part{}.md",
     ],
