@@ -73,6 +73,8 @@ class Following:
         if not question:
             raise ToolError("the question is empty: say what you want to know")
         _must_have_ended(place)
+        if place.recognises(call, question):
+            return  # it has answered that, and only the record of the question is lost
         if self.roster.of_call(place.parent, call):
             return  # an earlier process has sent a new one
         has_room = await anyio.to_thread.run_sync(self._has_room, place, question)

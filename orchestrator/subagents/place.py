@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from orchestrator.brief import Brief
 from orchestrator.events import SubagentAsked, SubagentEnded
@@ -103,6 +103,22 @@ class Place:
         if self.ended is not None:
             return "ended"
         return "at work" if self.is_begun else "begins once there is a place"
+
+    def recognises(self, call: str, question: str) -> bool:
+        """Take a call for the one that asked something, where nobody knows which did.
+
+        Args:
+            call: the `follow_up` call.
+            question: what it asks.
+
+        Returns:
+            Whether it has been asked that by an unknown call, which is this one now.
+        """
+        for number, asked in enumerate(self.asked):
+            if not asked.call and asked.question == question:
+                self.asked[number] = replace(asked, call=call)
+                return True
+        return False
 
     @property
     def problem(self) -> str:

@@ -85,3 +85,15 @@ def test_what_was_refused_before_the_lead_did_what_is_missing_has_lapsed() -> No
 
     assert len(before) == 1
     assert shortfall.missing(roster, LEAD, has_explored=True) == []
+
+
+def test_a_question_whose_record_is_lost_is_recognised_and_not_asked_again() -> None:
+    roster = Roster()
+    accept(roster, "c1", 0)
+    [place] = roster.places
+    roster.ask(SubagentAsked("a1", "", "How long?", ""))
+
+    assert not place.recognises("c2", "How short?")
+    assert place.recognises("c2", "How long?")
+    assert not place.recognises("c3", "How long?")
+    assert roster.asked_by_call(LEAD, "c2") == (place, 1)
