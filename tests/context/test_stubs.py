@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.context.stubs import stub
+from orchestrator.context.stubs import digest_of, stub
 from orchestrator.context.tokens import estimate
 
 
@@ -48,3 +48,10 @@ def test_a_stub_is_bounded_and_one_line(given: dict[str, object]) -> None:
     assert estimate(text) <= 220
     assert "\n" not in text
     text.encode()
+
+
+def test_what_a_stub_keeps_of_its_result_is_told_apart() -> None:
+    text = stub("grep", {"pattern": "x"}, ref="h1", tokens=9, digest="a\nb")
+
+    assert digest_of(text) == "a\nb"
+    assert digest_of("no stub\nat all") == "no stub\nat all"

@@ -229,3 +229,28 @@ def test_no_view_of_a_lawful_conversation_is_refused(
     assert shape_problem(body) == ""
     assert len(marks(body)) <= 4
     assert all(block.get("type") != "thinking" for block in marks(body))
+
+
+def test_what_is_said_beside_the_conversation_joins_its_last_message() -> None:
+    shown = grown(3)
+    question = {"role": "user", "content": [text_block("sum it up")]}
+    answer = {"role": "assistant", "content": [text_block("no")]}
+    again = {"role": "user", "content": [text_block("again")]}
+
+    view = make_view(
+        head_of(),
+        shown,
+        max_output_tokens=100,
+        previous_end=End(4, 1, 4000),
+        newest_written=False,
+        aside=[question, answer, again],
+    )
+
+    body = orjson.loads(view.body)
+    assert shape_problem(body) == ""
+    assert len(body["messages"]) == len(shown) + 2
+    last = shown.messages[-1]["content"]
+    assert view.messages[len(shown) - 1]["content"] == [*last, *question["content"]]
+    assert body["messages"][-1]["content"] == again["content"]
+    assert shown.messages[-1]["content"] == last
+    assert len(marks(body)) <= 4
