@@ -19,6 +19,7 @@ __all__ = [
     "clean_text",
     "encode",
     "is_empty_text",
+    "list_items",
     "one_line",
     "text_block",
     "text_of",
@@ -35,6 +36,7 @@ Message = dict[str, Any]
 THINKING = frozenset({"thinking", "redacted_thinking"})
 """Kinds of block that hold what a model thought."""
 _LEFT_OUT = "(thinking left out)"
+_LIST_ITEM = re.compile(r"^\s*[-*]\s+(.+)$", re.MULTILINE)
 # Characters that JSON or UTF-8 cannot carry, or that only confuse: NUL, lone
 # surrogates, and the C0 controls except tab and line ends.
 _UNCLEAN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
@@ -105,6 +107,11 @@ def without_thinking(content: Iterable[Block]) -> list[Block]:
     """
     kept = [block for block in content if block.get("type") not in THINKING]
     return kept or [text_block(_LEFT_OUT)]
+
+
+def list_items(text: str) -> list[str]:
+    """Return what stands behind `-` or `*` at the start of a line, in order."""
+    return _LIST_ITEM.findall(text)
 
 
 def text_of(content: str | Iterable[Block]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -17,14 +16,13 @@ from orchestrator.agent.state import AgentState
 from orchestrator.agent.summarizing import EVERY_S
 from orchestrator.context.as_text import render
 from orchestrator.errors import LimitReached, ModelError, NotSent
-from orchestrator.messages import Block, Message, one_line, text_of
+from orchestrator.messages import Block, Message, list_items, one_line, text_of
 
 __all__ = ["Judge"]
 
 MOST_LOSSES: Final = 10
 MAX_LOSS_CHARS: Final = 300
 OUTPUT_TOKENS: Final = 1500
-_LOSS: Final = re.compile(r"^\s*[-*]\s+(.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,5 +76,5 @@ class Judge:
 
 
 def _found(content: Sequence[Block]) -> list[str]:
-    found = _LOSS.findall(text_of(content))
+    found = list_items(text_of(content))
     return [one_line(each, MAX_LOSS_CHARS) for each in found[:MOST_LOSSES]]

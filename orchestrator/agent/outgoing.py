@@ -88,6 +88,7 @@ class Outgoing:
             purpose=self.purpose,
             rent_usd=rent_usd,
             newest_unwritten=not self.newest_written,
+            model=self.route.name if self.purpose else "",
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from orchestrator.access import check_access, has_credentials
 from orchestrator.cli.context_lines import context_lines, context_rows
 from orchestrator.cli.estimate import Estimate, Figures, estimate_run
-from orchestrator.cli.output import dollars, safe
+from orchestrator.cli.output import dollars, fill, safe
 from orchestrator.cli.profile_table import profile_lines, profile_row
 from orchestrator.errors import SpecError
 from orchestrator.events.phrases import names_phrase
@@ -182,13 +182,15 @@ def check_lines(report: Mapping[str, Any]) -> Iterator[str]:
             yield f"{_ASIDES[name]}: {model} (the estimate leaves it out)"
     yield ""
     yield "profiles"
-    yield from (f"  {line}" for line in profile_lines(report["profiles"]))
+    yield from profile_lines(report["profiles"], margin="  ")
     for name, file in report["prompts"].items():
         yield f"prompt {name} is taken from {file}"
     if report["context"]:
         yield f"context files: {', '.join(report['context'])}"
     yield ""
-    yield from context_lines(report["numbers"], report["task"]["context_policy"])
+    yield from context_lines(
+        report["numbers"], report["task"]["context_policy"], prices=report["prices"]
+    )
     yield ""
     yield from _estimate_lines(report["estimate"], report["models"])
     yield from _price_lines(report["prices"])
@@ -212,10 +214,13 @@ def _estimate_lines(
     expected: Mapping[str, Any], models: Mapping[str, Any]
 ) -> Iterator[str]:
     least, most, bare = expected["from"], expected["to"], expected["without_cache"]
-    yield (
+    yield fill(
         f"estimate: {expected['calls']} model calls ({least['calls']} to "
         f"{most['calls']}), {expected['tokens']:,} tokens ({least['tokens']:,} to "
-        f"{most['tokens']:,}) and {expected['cache_read_tokens']:,} read from the cache"
+        f"{most['tokens']:,}) and {expected['cache_read_tokens']:,} read from the "
+        "cache",
+        indent="  ",
+        first="",
     )
     is_free = models["lead"] == models["subagents"] == OFFLINE
     if is_free:
@@ -236,7 +241,8 @@ def _estimate_lines(
     money = f", at most ${limit:g}" if limit is not None else ""
     yield f"limits: at most {expected['limit_tokens']:,} tokens{money}"
     yield "assumed:"
-    yield from (f"  - {text}" for text in expected["assumptions"])
+    for text in expected["assumptions"]:
+        yield fill(text, indent="    ", first="  - ")
 
 
 def _price_lines(prices: Mapping[str, Any]) -> Iterator[str]:

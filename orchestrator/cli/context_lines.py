@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from orchestrator.cli.output import safe
+from orchestrator.cli.output import fill, safe
+from orchestrator.events.phrases import count_phrase
 from orchestrator.runtime.fixed import AgentNumbers
 
 __all__ = ["context_lines", "context_rows"]
@@ -29,37 +30,95 @@ def context_rows(agents: Sequence[AgentNumbers]) -> list[dict[str, Any]]:
 
 
 def context_lines(
-    rows: Sequence[Mapping[str, Any]], policy: Mapping[str, Any]
+    rows: Sequence[Mapping[str, Any]],
+    policy: Mapping[str, Any],
+    *,
+    prices: Mapping[str, Mapping[str, Any] | None],
 ) -> Iterator[str]:
-    """Yield what `context_rows` found as text, two or three lines a profile.
+    """Yield what `context_rows` found as text, some lines a profile.
 
     Args:
         rows: as it gave them.
         policy: `context_policy` of the task, as plain data.
+        prices: model → its price as plain data, or None where nobody told one.
     """
     yield f"context: policy {policy['policy']} (preset {policy['preset']})"
     for row in rows:
-        name, fixed = (
-            safe(row["profile"]),
-            f"about {row['fixed_tokens']:,} always there",
+        window = row["window_tokens"]
+        known = "unknown" if window is None else f"{window:,}"
+        fixed = f"about {row['fixed_tokens']:,} always there"
+        yield fill(
+            f"{safe(row['profile'])}: window {known}, {fixed}",
+            indent="    ",
+            first="  ",
         )
-        if row["window_tokens"] is None:
-            yield f"  {name}: window unknown, {fixed}; no marks, numbers as written"
-            continue
-        yield f"  {name}: window {row['window_tokens']:,}, {fixed}, {_marks(row)}"
-        yield f"    {_sizes(row)}"
-        if row["shrunk"]:
-            yield f"    shrunk: {'; '.join(_shrunk(row['shrunk']))}"
+        for text in _told(row, prices.get(row["model"])):
+            yield fill(safe(text), indent="      ", first="    ")
 
 
-def _marks(row: Mapping[str, Any]) -> str:
-    soft, hard = f"{row['soft_tokens']:,}", f"{row['hard_tokens']:,}"
-    if row["policy"] == "ladder":
-        return f"cleared from {soft}, compacted from {hard}"
-    drops = f"from {hard} the oldest steps go, down to {soft}"
+def _told(row: Mapping[str, Any], price: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield what holds for a profile, a paragraph each."""
+    is_ladder, is_known = row["policy"] == "ladder", row["window_tokens"] is not None
+    if not is_known:
+        yield (
+            "no marks, numbers as written: set `context_policy.window_tokens` to what "
+            "the model's server was started with"
+        )
+    if is_ladder:
+        yield from _clears(row, price)
+        yield from _compacts(row)
+    else:
+        yield from _drops(row)
+    if is_known:
+        yield _sizes(row)
+    if row["shrunk"]:
+        yield f"shrunk: {'; '.join(_shrunk(row['shrunk']))}"
+
+
+def _clears(row: Mapping[str, Any], price: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield when old results are cleared."""
+    bands = price["bands"] if price else []
+    soft, hard = row["soft_tokens"], row["hard_tokens"]
+    when = []
+    if not _is_free(bands):
+        when.append("as soon as carrying them has cost as much as clearing them")
+    if soft is not None:
+        when.append(f"{'at the latest ' if when else ''}from {soft:,} tokens on")
+    if when:
+        yield f"old results are cleared {'; '.join(when)}"
+    dear = [each["over_tokens"] for each in bands if each["over_tokens"]]
+    for tokens in dear if hard is None else [each for each in dear if each < hard]:
+        yield (
+            f"{row['model']} costs more above {tokens:,} tokens: results are cleared "
+            "before, where that keeps a request below"
+        )
+
+
+def _is_free(bands: Sequence[Mapping[str, float]]) -> bool:
+    names = ("input", "cache_read", "cache_write_5m")
+    return bool(bands) and not any(each[name] for each in bands for name in names)
+
+
+def _compacts(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield when earlier steps are compacted."""
+    hard, every = row["hard_tokens"], row["every_turns"]
+    when = [
+        f"from {hard:,} tokens on" if hard is not None else "",
+        f"every {count_phrase(every, 'turn')}" if every else "",
+    ]
+    if any(when):
+        yield f"earlier steps are compacted {', and '.join(filter(None, when))}"
+
+
+def _drops(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield when a policy that only drops steps does so."""
     if row["policy"] == "window":
-        return f"the last {row['last_steps']} steps are shown; {drops}"
-    return drops
+        last = row["last_steps"]
+        steps = "step is" if last == 1 else f"{last} steps at most are"
+        yield f"the last {steps} shown"
+    if row["hard_tokens"] is not None:
+        soft, hard = f"{row['soft_tokens']:,}", f"{row['hard_tokens']:,}"
+        yield f"from {hard} tokens on the oldest steps go, down to {soft}"
 
 
 def _sizes(row: Mapping[str, Any]) -> str:
@@ -69,7 +128,7 @@ def _sizes(row: Mapping[str, Any]) -> str:
         f"other results {row['clip_tokens']:,}",
     ]
     if row["policy"] == "ladder":
-        steps = "1 step" if row["tail_steps"] == 1 else f"{row['tail_steps']} steps"
+        steps = count_phrase(row["tail_steps"], "step")
         parts += [
             f"tail {steps} up to {row['tail_tokens']:,}",
             f"summary {row['summary_tokens']:,}",

@@ -81,7 +81,10 @@ def context(
             save_picture,
         )
 
-        save_picture(shown, png)
+        task = agents[LEAD].title if LEAD in agents else ""
+        run_name = f"run {folder.path.name}"
+        title = f"{run_name}, task {task}" if task else run_name
+        save_picture(shown, png, title=title)
         print(f"drawn: {safe(str(png))}", file=sys.stderr)
     if as_json:
         chosen = agents.values() if agent is None else [agents[agent]]
@@ -98,17 +101,38 @@ def context(
             print(line)
 
 
-@click.command()
+DIFF_HELP = """Show the N-th compaction of AGENT in RUN: checks, summary, what went.
+
+`h12` names step 12, and `h12.2` its second call: the agent opens them so, and
+`orchestrate transcript RUN AGENT --step h12` does.
+
+A summary of a model is compared with what it stands for, by eight checks. What one of
+them finds is mended: a wrong word gives way to the source's, and what is missing is put
+back beside the summary, word for word, as far as there is room. No step is lost by it.
+
+\b
+sections   work, facts, decisions, failures, what is open, pointers: each is there
+length     no longer than there is room for
+names      files, ids, people: none that the steps do not know, none missed later
+numbers    figures, dates, sums: likewise
+negations  “not” and “never” stand where they stood
+statuses   done, failed, planned, not confirmed: as it was said
+rules      none that was given is lost; one made up is marked as the model's own
+calls      what is still under way is named
+"""
+
+
+@click.command(help=DIFF_HELP)
 @click.argument("run")
 @click.argument("agent")
 @click.argument("n", type=int, metavar="N")
+@click.option("--full", is_flag=True, help="Long lists and texts whole.")
 @runs_dir_option
 @json_option
-def diff(run: str, agent: str, n: int, runs_dir: Path, as_json: bool) -> None:
-    """Show the N-th compaction of AGENT in RUN: kept, dropped, summary, checks.
-
-    `h12` names the step 12, and `h12.2` its second call; the agent opens them so.
-    """
+def diff(
+    run: str, agent: str, n: int, full: bool, runs_dir: Path, as_json: bool
+) -> None:
+    """Show a compaction."""
     folder = find_run(runs_dir, run)
     agents = contexts_of(_shown_events(folder, agent))
     if agent not in agents:
@@ -117,7 +141,7 @@ def diff(run: str, agent: str, n: int, runs_dir: Path, as_json: bool) -> None:
     if as_json:
         print_json({"run": folder.path.name, **found.to_dict()})
         return
-    for line in compaction_lines(found, style=Style()):
+    for line in compaction_lines(found, style=Style(), full=full):
         print(line)
 
 

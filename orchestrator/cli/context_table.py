@@ -6,8 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from orchestrator.cli.output import Style, cut, fill, pad, safe, terminal_width
 from orchestrator.cli.stacked_chart import Column, chart_lines
-from orchestrator.events.phrases import call_phrase, count_phrase, duration, tokens
-from orchestrator.inspection.context import AgentContext, Call, Edit, Turn
+from orchestrator.events.phrases import (
+    call_phrase,
+    count_phrase,
+    duration,
+    one_line,
+    tokens,
+)
+from orchestrator.inspection.context import AgentContext, Aside, Call, Edit, Turn
 from orchestrator.inspection.context_sums import (
     AGAIN_TURNS,
     ERROR_TURNS,
@@ -17,6 +23,7 @@ from orchestrator.inspection.context_sums import (
     largest,
     tool_sums,
 )
+from orchestrator.inspection.edit_sentences import why_edited
 from orchestrator.inspection.layers import by_group
 from orchestrator.inspection.sentences import describe
 
@@ -30,6 +37,11 @@ _FULL = ("full", 5)
 """Where the window is known."""
 _MOST_TOOLS = 6
 _MOST_MISSED = 3
+_LEAST_RUN = 3
+"""Clears of the same kind that share a line, from so many on."""
+_NEAR_TURNS = 3
+"""From one of them to the next, at most."""
+_PURPOSES = {"summary": "summaries", "judge": "judgements of summaries"}
 
 _OVERVIEW = (
     ("turns", 5), ("peak", 6), ("last", 6), ("sent", 6), ("cache", 5), ("cleared", 7),
@@ -99,20 +111,39 @@ def _table(context: AgentContext, style: Style) -> Iterator[str]:
     columns = [*_COLUMNS, *([_FULL] if context.window_tokens else [])]
     heading = " ".join(pad(name, n, right=True) for name, n in columns)
     yield style(heading, "bold")
-    edits: dict[int, list[Edit]] = {}
-    for edit in context.edits:
-        edits.setdefault(edit.turn, []).append(edit)
+    lines: dict[int, list[str]] = {}
+    for run in _runs(context.edits):
+        lines.setdefault(run[0].turn, []).append(_edit_line(run, style))
     for turn in context.turns.values():
-        for edit in edits.pop(turn.turn, []):
-            yield _edit_line(edit, style)
+        yield from lines.pop(turn.turn, [])
         texts = _figures(turn, context.window_tokens)
         yield " ".join(
             pad(text, n, right=True)
             for text, (_, n) in zip(texts, columns, strict=True)
         )
-    for rest in edits.values():  # no request has followed
-        for edit in rest:
-            yield _edit_line(edit, style)
+    for rest in lines.values():  # no request has followed
+        yield from rest
+
+
+def _runs(edits: Sequence[Edit]) -> list[list[Edit]]:
+    """Return edits, those together that one line tells of: clears of the same kind."""
+    runs: list[list[Edit]] = []
+    for edit in edits:
+        if runs and _is_alike(runs[-1][-1], edit):
+            runs[-1].append(edit)
+        else:
+            runs.append([edit])
+    told: list[list[Edit]] = []
+    for run in runs:
+        told += [run] if len(run) >= _LEAST_RUN else [[edit] for edit in run]
+    return told
+
+
+def _is_alike(before: Edit, edit: Edit) -> bool:
+    if before.is_compaction or edit.is_compaction:
+        return False
+    is_near = edit.turn - before.turn <= _NEAR_TURNS
+    return is_near and before.event.data.get("why") == edit.event.data.get("why")
 
 
 def _figures(turn: Turn, window: int | None) -> list[str]:
@@ -130,9 +161,17 @@ def _figures(turn: Turn, window: int | None) -> list[str]:
     ]
 
 
-def _edit_line(edit: Edit, style: Style) -> str:
+def _edit_line(run: Sequence[Edit], style: Style) -> str:
+    """Return the line of an edit, or of several clears that are alike."""
+    edit, last = run[0], run[-1]
     letter = "C" if edit.is_compaction else "c"
-    text = f"{letter} {safe(describe(edit.event))}"
+    said = describe(edit.event)
+    if len(run) > 1:
+        results = count_phrase(sum(len(each.calls) for each in run), "result")
+        why = why_edited(one_line(edit.event.data.get("why")))
+        turns = f"turns {edit.turn}–{last.turn}"
+        said = f"{len(run)} clears in {turns}, {results} no longer sent: {why}"
+    text = f"{letter} {safe(said)}"
     return style(fill(text, indent="       ", first="   - "), "yellow")
 
 
@@ -147,12 +186,19 @@ def _column(context: AgentContext, turn: Turn) -> Column:
 def _asides(context: AgentContext) -> Iterator[str]:
     if not context.asides:
         return
-    sent = sum(each.tokens_in for each in context.asides)
-    out = sum(each.tokens_out for each in context.asides)
-    count = count_phrase(len(context.asides), "request")
-    text = f"besides, {count} for summaries: {tokens(sent)} in, {tokens(out)} out"
+    asked: dict[tuple[str, str], list[Aside]] = {}
+    for each in context.asides:
+        asked.setdefault((each.purpose, each.model), []).append(each)
+    told = []
+    for (purpose, model), asides in asked.items():
+        sent = sum(each.tokens_in for each in asides)
+        out = sum(each.tokens_out for each in asides)
+        count = count_phrase(len(asides), "request")
+        what = f"{count} for {_PURPOSES.get(purpose, purpose)}"
+        whom = f" to {model}" if model else ""
+        told.append(f"{what}{whom}: {tokens(sent)} in, {tokens(out)} out")
     yield ""
-    yield fill(text)
+    yield fill(safe(f"besides, {'; '.join(told)}"))
 
 
 def _estimates(context: AgentContext) -> Iterator[str]:

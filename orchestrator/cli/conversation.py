@@ -9,7 +9,8 @@ import orjson
 
 from orchestrator.cli.output import Style, fill, safe, safe_lines, terminal_width
 from orchestrator.events.phrases import call_phrase, count_phrase
-from orchestrator.messages import Block, Message, text_block, text_of
+from orchestrator.ids import reference_of
+from orchestrator.messages import Block, Message, text_block, text_of, tool_calls
 
 __all__ = ["Detail", "conversation_lines"]
 
@@ -29,36 +30,51 @@ def conversation_lines(
     style: Style,
     notes: Mapping[int, Sequence[str]] | None = None,
     turns_before: int = 0,
+    begun: int | None = None,
 ) -> Iterator[str]:
     """Yield the lines of a conversation.
 
     Args:
-        system: the system prompt.
+        system: the system prompt; empty: it is not shown.
         messages: oldest first.
         detail: `short`: the first lines of long texts; `full`: all of them; `exact`:
             also the input of calls as it is.
         style: colours.
         notes: number of messages → remarks behind so many, on one line each.
         turns_before: turns of the agent that are not in `messages`.
+        begun: how many blocks the first message began with; what follows them there is
+            the program's. None: all of it.
     """
     whole = detail != "short"
-    yield _rule("system prompt", style)
     wrap = detail != "exact"
-    yield from _body(text_of(system), "", whole=whole, style=style, wrap=wrap)
+    if system:
+        yield _rule("system prompt", style)
+        yield from _body(text_of(system), "", whole=whole, style=style, wrap=wrap)
     names: dict[str, str] = {}
+    refs: dict[str, str] = {}
     turn, remarks = turns_before, notes or {}
     for index, message in enumerate(messages):
         yield from _remarks(remarks.get(index, ()), style)
         content = message["content"]
         blocks = [text_block(content)] if isinstance(content, str) else content
-        turn += message["role"] == "assistant"
-        yield ""
+        is_user = message["role"] != "assistant"
+        turn += not is_user
+        refs |= {} if is_user else _refs(blocks, turn)
+        if index or system:
+            yield ""
         yield _rule(_heading(message["role"], blocks, turn, index), style)
-        for block in blocks:
+        own = 0 if index else len(blocks) if begun is None else begun
+        for place, block in enumerate(blocks):
+            is_told = is_user and place >= own and block.get("type") == "text"
+            if is_told and (place or not index):
+                yield style("• the program says:", "cyan")
             if block.get("type") == "tool_use" and detail == "exact":
-                yield from _exact_call(block, names, style)
+                lines = _exact_call(block, names, style)
             else:
-                yield from _block(block, names, whole=whole, wrap=wrap, style=style)
+                lines = _block(block, names, whole=whole, wrap=wrap, style=style)
+            if ref := refs.get(str(block.get("id") or block.get("tool_use_id"))):
+                yield f"{style(ref, 'dim')} {next(lines, '')}"
+            yield from lines
     yield from _remarks(remarks.get(len(messages), ()), style)
 
 
@@ -70,11 +86,23 @@ def _remarks(texts: Sequence[str], style: Style) -> Iterator[str]:
 
 def _heading(role: str, blocks: Sequence[Block], turn: int, index: int) -> str:
     if role == "assistant":
-        return f"assistant, turn {turn}"
+        return f"assistant, turn {turn} ({reference_of(turn)})"
     if not index:
-        return "user: the task"
-    has_results = any(block.get("type") == "tool_result" for block in blocks)
-    return "user: tool results" if has_results else "user"
+        return f"user: the task ({reference_of(0)})"
+    kinds = [block.get("type") for block in blocks]
+    if "tool_result" in kinds:
+        return "user: tool results"
+    return "user: the program says" if "text" in kinds[:1] else "user"
+
+
+def _refs(blocks: Sequence[Block], step: int) -> dict[str, str]:
+    """Return what opens each call of a step, by its id, where there are several."""
+    calls = [str(call.get("id")) for call in tool_calls(blocks)]
+    if len(calls) == 1:
+        return {}
+    return {
+        call: reference_of(step, place=place) for place, call in enumerate(calls, 1)
+    }
 
 
 def _exact_call(block: Block, names: dict[str, str], style: Style) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from orchestrator.cli.output import cut, is_terminal, pad, safe, terminal_width
+from orchestrator.cli.output import cut, fill, is_terminal, pad, safe, terminal_width
 from orchestrator.spec.profile import Profile
 from orchestrator.spec.profiles import LEAD, Discovery, allowed_tools
 
@@ -43,22 +43,29 @@ def profile_rows(found: Discovery) -> list[dict[str, Any]]:
     return [profile_row(found.profiles[name]) for name in names]
 
 
-def profile_lines(rows: list[dict[str, Any]]) -> Iterator[str]:
+def profile_lines(rows: list[dict[str, Any]], *, margin: str = "") -> Iterator[str]:
     """Yield profiles as text: a line, then what it is for and may call.
 
     What it is for is cut at the edge of a terminal; piped, it is whole.
+
+    Args:
+        rows: as `profile_row` gives them.
+        margin: before every line.
     """
     columns = max((len(row["name"]) for row in rows), default=0) + 2
     for row in rows:
         model = row["model"] or "model of the run"
-        yield f"{pad(safe(row['name']), columns)}{safe(row['source'])}  ({safe(model)})"
-        indent = " " * columns
+        name = margin + pad(safe(row["name"]), columns)
+        yield f"{name}{safe(row['source'])}  ({safe(model)})"
+        indent = margin + " " * columns
         told = safe(row["description"])
-        room = max(terminal_width() - columns, 40)
+        room = max(terminal_width() - len(indent), 40)
         yield f"{indent}{cut(told, room) if is_terminal() else told}"
-        yield f"{indent}tools: {', '.join(row['tools'])}"
+        below = indent + "  "
+        yield fill(f"tools: {', '.join(row['tools'])}", indent=below, first=indent)
         if row["not_available"]:
-            yield f"{indent}not available: {', '.join(row['not_available'])}"
+            names = f"not available: {', '.join(row['not_available'])}"
+            yield fill(names, indent=below, first=indent)
         if row["limits"]:
             shown = ", ".join(
                 f"{key} {value:g}" for key, value in row["limits"].items()

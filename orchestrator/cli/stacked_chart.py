@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from orchestrator.cli.output import Style, fill, pad, terminal_width
+from orchestrator.cli.output import Style, pad, terminal_width, width
 from orchestrator.events.phrases import tokens
 
 __all__ = ["Column", "chart_lines"]
@@ -76,7 +76,7 @@ def chart_lines(
             drawn.append(style(f" {rows[row][0]}", "red"))
         yield f"{pad(label, _AXIS - 1, right=True)} │{''.join(drawn).rstrip()}"
     yield from _feet(shown, wide)
-    yield fill(_legend(shown, style), indent=" " * (_AXIS + 1))
+    yield from _legend(shown, style)
 
 
 def _fitting(columns: Sequence[Column], room: int) -> list[Column]:
@@ -113,11 +113,19 @@ def _feet(shown: Sequence[Column], wide: int) -> Iterator[str]:
     yield " " * (_AXIS + 1) + ends
 
 
-def _legend(shown: Sequence[Column], style: Style) -> str:
+def _legend(shown: Sequence[Column], style: Style) -> Iterator[str]:
     names = list(shown[0].layers)
     used = {name for each in shown for name, count in each.layers.items() if count}
-    return "  ".join(
-        f"{style(block, color)} {name}"
-        for name, (block, color) in zip(names, _LOOKS, strict=False)
-        if name in used
-    )
+    indent = " " * (_AXIS + 1)
+    line, columns = indent, len(indent)
+    for name, (block, color) in zip(names, _LOOKS, strict=False):
+        if name not in used:
+            continue
+        wide = width(f"{block} {name}")  # a colour takes no room
+        gap = "  " if columns > len(indent) else ""
+        if gap and columns + len(gap) + wide > terminal_width():
+            yield line
+            line, columns, gap = indent, len(indent), ""
+        line += f"{gap}{style(block, color)} {name}"
+        columns += len(gap) + wide
+    yield line

@@ -22,10 +22,11 @@ from orchestrator.cli.output import (
 from orchestrator.errors import SpecError
 from orchestrator.events import Event
 from orchestrator.events.phrases import count_phrase
+from orchestrator.ids import HISTORY_REFERENCE, reference_of
 from orchestrator.inspection.pages import Pages
 from orchestrator.inspection.reading import load_run
 from orchestrator.inspection.sentences import describe
-from orchestrator.messages import Message
+from orchestrator.messages import Message, tool_calls
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.layout import RunFolder, find_run
 from orchestrator.store.reading import DAMAGED, read_events
@@ -44,17 +45,34 @@ __all__ = ["no_agent", "transcript"]
     metavar="TURN",
     help="What was sent at that turn, whole.",
 )
+@click.option(
+    "--step",
+    "ref",
+    metavar="REF",
+    help="Only that step (`h12`) or call (`h12.2`), whole; `h0` is the task.",
+)
 @click.option("--full", is_flag=True, help="Long texts whole, the system prompt too.")
 @runs_dir_option
 @json_option
 def transcript(
-    run: str, agent: str, turn: int | None, full: bool, runs_dir: Path, as_json: bool
+    run: str,
+    agent: str,
+    turn: int | None,
+    ref: str | None,
+    full: bool,
+    runs_dir: Path,
+    as_json: bool,
 ) -> None:
     """Show the conversation of AGENT (`lead`, `a1`, …) in RUN, oldest first.
 
     `→` is a tool call, `←` its result. Long results show their first lines. It is the
     whole conversation; a line says where something was no longer sent from then on.
+
+    `h12` is what step 12 said, called and brought, `h12.2` its second call and result;
+    so stubs and summaries name it, and `--step` shows it.
     """
+    if turn is not None and ref is not None:
+        raise SpecError("does not go with `--view`: leave one out", field="--step")
     folder = find_run(runs_dir, run)
     events, damaged = _agent_events(folder, agent)
     start = next((event for event in events if event.kind == "agent.started"), None)
@@ -65,6 +83,10 @@ def transcript(
     whole = rebuild(events, agent, as_sent=False)
     messages = whole if turn is None else rebuild(events, agent)
     system = start.data.get("system") or []
+    if ref is not None:
+        _warn_damaged(damaged)
+        _print_part(whole, ref, as_json=as_json)
+        return
     if as_json:
         _warn_damaged(damaged)
         tools = start.data.get("tools") or []
@@ -96,9 +118,66 @@ def transcript(
         style=style,
         notes=_notes(events, agent) if turn is None else None,
         turns_before=_answers(whole) - _answers(messages),
+        begun=len(start.data.get("first") or []),
     ):
         print(line)
     _print_ending(events, style)
+
+
+def _print_part(messages: list[Message], ref: str, *, as_json: bool) -> None:
+    """Print what a reference names, whole."""
+    step, place = _reference(ref, _answers(messages))
+    part = _part(messages, step, place)
+    if as_json:
+        print_json({"ref": reference_of(step, place=place), "messages": part})
+        return
+    before = max(step - 1, 0)
+    for line in conversation_lines(
+        [], part, detail="exact", style=Style(), turns_before=before
+    ):
+        print(line)
+
+
+def _reference(ref: str, steps: int) -> tuple[int, int]:
+    """Return the step that `h12.2`, or `12.2`, names, and its call, 0 for all of it.
+
+    Args:
+        ref: what was asked for.
+        steps: how many there are.
+    """
+    match = HISTORY_REFERENCE.fullmatch(ref if ref.startswith("h") else f"h{ref}")
+    if match is None or int(match[1]) > steps:
+        there = f"`h1` to `h{steps}`" if steps else "none"
+        raise SpecError(
+            f"found `{ref[:40]}`; steps are {there}, the second call of a step is "
+            "`h1.2` or the like, the task is `h0`",
+            field="--step",
+        )
+    return int(match[1]), int(match[2] or 0)
+
+
+def _part(messages: list[Message], step: int, place: int) -> list[Message]:
+    """Return the messages of a step, or what of them belongs to one call."""
+    said = [at for at, each in enumerate(messages) if each["role"] == "assistant"]
+    start = said[step - 1] if step else 0
+    end = said[step] if step < len(said) else len(messages)
+    part = messages[start:end]
+    if not place:
+        return part
+    calls = tool_calls(part[0]["content"]) if step else []
+    if place > len(calls):
+        there = count_phrase(len(calls), "call")
+        raise SpecError(f"step {step} has {there}, not {place}", field="--step")
+    call = calls[place - 1]["id"]
+    kept: list[Message] = []
+    for each in part:
+        blocks = [
+            block
+            for block in each["content"]
+            if call in (block.get("id"), block.get("tool_use_id"))
+        ]
+        kept += [{**each, "content": blocks}] if blocks else []
+    return kept
 
 
 def _notes(events: list[Event], agent: str) -> dict[int, list[str]]:

@@ -92,6 +92,8 @@ class ModelRequested(Payload):
     None: prices do not decide."""
     newest_unwritten: bool = False
     """The newest block is not written to the prompt cache: a clear is about to come."""
+    model: str = ""
+    """Who is asked, of a request with a purpose."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from orchestrator.errors import SpecError
@@ -67,6 +67,7 @@ class Compaction:
             **{name: getattr(self.told, name) for name in names},
             "dropped": [step.to_dict() for step in self.dropped],
             "kept": [step.to_dict() for step in self.kept],
+            "asides": [asdict(each) for each in self.asides],
         }
 
 

@@ -11,6 +11,7 @@ from orchestrator.events.edits import EDITS
 from orchestrator.events.phrases import number, one_line
 from orchestrator.ids import HISTORY_REFERENCE, reference_of
 from orchestrator.inspection.tokens import Tokens
+from orchestrator.messages import list_items
 
 __all__ = [
     "AgentContext",
@@ -142,6 +143,9 @@ class Aside:
     tokens_out: int
     usd: float | None
     seconds: float
+    model: str
+    found: tuple[str, ...] = ()
+    """What a judge says that the summary lacks, a line each."""
 
 
 @dataclass(slots=True)
@@ -239,7 +243,9 @@ class AgentContext:
         seconds = number(data.get("seconds"))
         if purpose := data.get("purpose"):
             told = str(purpose), used.sent, used.output, usd, seconds
-            self.asides.append(Aside(event.seq, self._turn, *told))
+            model = one_line(data.get("model"))
+            found = _listed(data.get("content")) if purpose == "judge" else ()
+            self.asides.append(Aside(event.seq, self._turn, *told, model, found))
             return
         turn = self.turns.setdefault(self._turn, Turn(self._turn))
         turn.reported = used.sent or None
@@ -366,6 +372,13 @@ def contexts_of(events: Iterable[Event]) -> dict[str, AgentContext]:
         if event.agent:
             agents.setdefault(event.agent, AgentContext(event.agent)).apply(event)
     return {name: each for name, each in agents.items() if each.turns or each.role}
+
+
+def _listed(content: object) -> tuple[str, ...]:
+    """Return the items of the lists in an answer, each on one line."""
+    blocks = content if isinstance(content, list) else []
+    texts = [str(each.get("text", "")) for each in blocks if isinstance(each, dict)]
+    return tuple(one_line(item) for text in texts for item in list_items(text))
 
 
 def _size(value: object) -> int | None:

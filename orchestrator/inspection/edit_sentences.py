@@ -6,7 +6,7 @@ from typing import Any
 
 from orchestrator.events.phrases import count_phrase, number, one_line, tokens
 
-__all__ = ["asked_for", "cleared", "compacted", "why_edited"]
+__all__ = ["asked_for", "cleared", "compacted", "mended", "why_edited"]
 
 Data = dict[str, Any]
 
@@ -71,21 +71,40 @@ _HOW = {
 }
 
 
+def mended(data: Data) -> str:
+    """Return what became of a summary when it was checked; "": nothing was changed.
+
+    Args:
+        data: of `context.compacted`.
+    """
+    checks = data.get("checks")
+    places = sum(
+        int(number(each.get("found")))
+        for each in (checks if isinstance(checks, list) else [])
+        if isinstance(each, dict)
+    )
+    added, rules = _length(data.get("added")), _length(data.get("own_rules"))
+    done = [
+        f"mended {count_phrase(places, 'place')}" if places else "",
+        f"put back {count_phrase(added, 'line')}" if added else "",
+        f"marked {count_phrase(rules, 'rule')} as its own" if rules else "",
+    ]
+    return ", ".join(filter(None, done))
+
+
+def _length(value: object) -> int:
+    return len(value) if isinstance(value, list) else 0
+
+
 def compacted(data: Data) -> str:
     """Return what `context.compacted` with this data says."""
     first, last = (one_line(data.get(f"{end}_dropped")) for end in ("first", "last"))
     steps = f"step {first}" if first == last else f"steps {first} to {last}"
     how = _HOW.get(one_line(data.get("how")), "no longer sent:")
-    checks = data.get("checks")
-    lost = sum(
-        len(each.get("lost") or [])
-        for each in (checks if isinstance(checks, list) else [])
-        if isinstance(each, dict) and isinstance(each.get("lost"), list)
-    )
-    failures = data.get("failures")
-    failed = len(failures) if isinstance(failures, list) else 0
+    checks = mended(data)
+    failed = _length(data.get("failures"))
     also = [
-        f"{count_phrase(lost, 'thing')} had been lost" if lost else "",
+        f"the check {checks}" if checks else "",
         f"{count_phrase(failed, 'try')} for a summary failed" if failed else "",
     ]
     why = why_edited(one_line(data.get("why")))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-__all__ = ["GROUPS", "by_group", "in_order"]
+__all__ = ["GROUPS", "by_group", "group_of", "in_order"]
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "fixed": ("prompt", "tools", "task"),
@@ -20,11 +20,16 @@ _LATER_GROUP = "told"
 _PLACES = {layer: at for at, layer in enumerate(_GROUP_OF)}
 
 
+def group_of(layer: str) -> str:
+    """Return the group that a layer of a request counts to."""
+    return _GROUP_OF.get(layer.partition(":")[0], _LATER_GROUP)
+
+
 def by_group(composition: Mapping[str, int]) -> dict[str, int]:
     """Return the tokens of a request by group of layers, all groups in their order."""
     sums = dict.fromkeys(GROUPS, 0)
     for layer, count in composition.items():
-        sums[_GROUP_OF.get(layer.partition(":")[0], _LATER_GROUP)] += count
+        sums[group_of(layer)] += count
     return sums
 
 

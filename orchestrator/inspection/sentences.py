@@ -73,7 +73,8 @@ def _requested(data: Data) -> str:
     size = tokens(number(data.get("estimated_tokens")))
     purpose = asked_for(data)
     if purpose:
-        return f"asks the model for {purpose}, about {size} tokens"
+        whom = one_line(data.get("model")) or "the model"
+        return f"asks {whom} for {purpose}, about {size} tokens"
     return f"asks the model, turn {one_line(data.get('turn'))}, about {size} tokens"
 
 
@@ -88,7 +89,9 @@ def _answered(data: Data) -> str:
             calls[name] = calls.get(name, 0) + 1
     named = [f"{name} ×{count}" if count > 1 else name for name, count in calls.items()]
     wants = f"calls {', '.join(named)}" if calls else "writes text"
+    who = "model"
     if purpose := asked_for(data):
+        who = one_line(data.get("model")) or who
         wants = f"is asked for {purpose} and {wants}"
     cached = number(usage.get("cache_read_tokens"))
     sent = cached + sum(
@@ -104,7 +107,7 @@ def _answered(data: Data) -> str:
     queued_s = number(data.get("queued_s"))
     if queued_s >= MIN_QUEUED_S:
         took += f" after {duration(queued_s)} in line for a rate limit"
-    return f"model {wants} ({size}{price}, {took}){dropped}"
+    return f"{who} {wants} ({size}{price}, {took}){dropped}"
 
 
 _MISSES = {

@@ -9,6 +9,7 @@ from pathlib import Path
 from orchestrator.access import BASE_URL, check_access, has_credentials
 from orchestrator.errors import SpecError
 from orchestrator.models.pricing import Price
+from orchestrator.runtime.context_notices import context_notices
 from orchestrator.runtime.costs import (
     fallback_notices,
     models_used,
@@ -118,6 +119,7 @@ def prepare(
             *depth_notices(task.limits, profiles.subagents.values()),
             *fallback_notices(models, profiles),
             *summary_notices(task, models),
+            *context_notices(task.context_policy, models, profiles),
             *price_file_notices(models_used(models, profiles), price_of),
             *notices,
         ),

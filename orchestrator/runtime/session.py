@@ -203,6 +203,11 @@ def started(session: Session, salt: bytes) -> RunStarted:
     """Return the event with which a run begins."""
     prepared = session.prepared
     task, models = prepared.task, prepared.models
+    helpers = {
+        "fallback": models.fallback,
+        "summaries": models.summaries,
+        "judge": models.judge,
+    }
     return RunStarted(
         task=task.name,
         objective=task.objective,
@@ -211,7 +216,7 @@ def started(session: Session, salt: bytes) -> RunStarted:
         models={
             "lead": models.lead,
             "subagents": models.subagents,
-            **({"fallback": models.fallback} if models.fallback else {}),
+            **{role: name for role, name in helpers.items() if name},
         },
         limits={**task.limits.model_dump(), "usd": prepared.usd},
         model_reason=models.reason,

@@ -70,7 +70,10 @@ def _message(detail: ErrorDetails, model: type[BaseModel], where: Where) -> str:
         hint = ""
         if kind in ("string_type", "path_type"):
             hint = _text_hint(value)
-        return f"must be {wanted.format(**context)}, found {describe(value)}{hint}"
+        elif kind == "model_type":
+            hint = _key_hint(model, where, value)
+        text = wanted.format(**context).replace(" 1 characters", " 1 character")
+        return f"must be {text}, found {describe(value)}{hint}"
     return _rare(kind, value, context, detail["msg"])
 
 
@@ -119,6 +122,15 @@ def _text_hint(value: object) -> str:
     return ""
 
 
+def _key_hint(model: type[BaseModel], where: Where, value: object) -> str:
+    """Return the mapping that was meant, where a key of it takes just that value."""
+    here = _model_at(model, where)
+    for name, field in here.model_fields.items() if here else ():
+        if isinstance(value, str) and value in get_args(field.annotation):
+            return f"; did you mean `{{{field.alias or name}: {value}}}`?"
+    return ""
+
+
 def _choice(expected: str, value: object) -> str:
     options = [part.strip(" '") for part in expected.replace(" or ", ",").split(",")]
     message = f"must be one of {', '.join(options)}; found {describe(value)}"
@@ -135,16 +147,24 @@ def _unknown_key(key: str, known: Iterable[str]) -> str:
 
 def keys_of(model: type[BaseModel], where: Where) -> list[str]:
     """Return the keys that may stand at `where` in data for `model`."""
+    here = _model_at(model, where)
+    if here is None:
+        return []
+    return [field.alias or name for name, field in here.model_fields.items()]
+
+
+def _model_at(model: type[BaseModel], where: Where) -> type[BaseModel] | None:
+    """Return what data at `where` is validated as, or None if that is no mapping."""
     here: type[BaseModel] = model
     for step in where:
         for name, field in here.model_fields.items():
             if step in (name, field.alias):
                 inner = _model_in(field.annotation)
                 if inner is None:
-                    return []
+                    return None
                 here = inner
                 break
-    return [field.alias or name for name, field in here.model_fields.items()]
+    return here
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:  # noqa: ANN401 - any annotation

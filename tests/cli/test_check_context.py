@@ -42,7 +42,9 @@ def test_the_numbers_of_the_lead_and_of_each_profile_are_shown(
     assert "context: policy ladder (preset long)" in out
     for name in ("lead", "explorer", "reviewer"):
         assert f"  {name}: window 200,000, about " in out
-    assert "cleared from 115,084, compacted from 143,856" in out
+    assert "old results are cleared from 115,084 tokens on\n" in out
+    assert "as soon as" not in out  # what is free is cleared by its size alone
+    assert "earlier steps are compacted from 143,856 tokens on\n" in out
     assert "replies up to 8,192, pages 8,000, other results 4,000, tail 3 steps" in out
     assert "shrunk" not in out
 
@@ -53,9 +55,11 @@ def test_what_shrinks_in_a_small_window_is_told_with_the_reason(
     policy = "context_policy: {window_tokens: 8192}"
     assert check(here, f"model: offline\n{policy}") == 0
 
-    out = capsys.readouterr().out
-    assert "  lead: window 8,192, about " in out
-    assert "    shrunk: read_tokens 8,000 to " in out
+    text = capsys.readouterr().out
+    assert max(map(len, text.partition("context: policy")[2].splitlines())) <= 80
+    out = " ".join(text.split())
+    assert " lead: window 8,192, about " in out
+    assert " shrunk: read_tokens 8,000 to " in out
     assert "(share of recent steps); max_output_tokens 8,192 to " in out
     assert "(share of output)" in out
     rows = report(here, f"model: offline\n{policy}", capsys)["numbers"]
@@ -67,8 +71,8 @@ def test_what_shrinks_in_a_small_window_is_told_with_the_reason(
 @pytest.mark.parametrize(
     ("preset", "words"),
     [
-        ("dialogue", "the last 20 steps are shown; from 143,856 the oldest steps go"),
-        ("short", "from 172,627 the oldest steps go, down to 153,446"),
+        ("dialogue", "the last 20 steps at most are shown\n    from 143,856 tokens on"),
+        ("short", "from 172,627 tokens on the oldest steps go, down to 153,446\n"),
     ],
 )
 def test_the_plain_policies_say_what_is_shown(
@@ -84,7 +88,69 @@ def test_the_plain_policies_say_what_is_shown(
 def test_an_unknown_window_is_said_to_be_unknown(here: Path, capsys: Capture) -> None:
     assert check(here, "model: qwen3:8b") == 0
 
-    assert "  lead: window unknown, about " in capsys.readouterr().out
+    out = " ".join(capsys.readouterr().out.split())
+    assert " lead: window unknown, about " in out
+    assert "no marks, numbers as written: set `context_policy.window_tokens`" in out
+    assert "cleared as soon as carrying them has cost as much as clearing them " in out
+
+
+def test_clears_by_price_and_compactions_by_turns_are_told(
+    here: Path, capsys: Capture
+) -> None:
+    policy = "context_policy: {every_turns: 8, window_tokens: 200000}"
+    assert check(here, f"model: claude-haiku-5-5\n{policy}") == 0
+
+    out = " ".join(capsys.readouterr().out.split())
+    assert (
+        "old results are cleared as soon as carrying them has cost as much as clearing "
+        "them; at the latest from 115,084 tokens on claude-haiku-5-5 costs more above "
+        "100,000 tokens: results are cleared before, where that keeps a request below "
+        "earlier steps are compacted from 143,856 tokens on, and every 8 turns "
+    ) in out
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        (
+            "{window_tokens: 300000}",
+            "`context_policy.window_tokens: 300000` is more than `offline` has: its "
+            "200,000 hold",
+        ),
+        (
+            "{preset: short, tail_steps: 5, summary_share: 0.1, last_steps: 9}",
+            "`tail_steps`, `summary_share`, `last_steps` of `context_policy` have no "
+            "effect: policy `budget` (preset `short`) clears and summarises nothing, "
+            "and takes the steps that fit",
+        ),
+        (
+            "{preset: dialogue, keep_results: 9, last_steps: 9}",
+            "`keep_results` of `context_policy` has no effect: policy `window` (preset "
+            "`dialogue`) clears and summarises nothing",
+        ),
+        (
+            "{last_steps: 9}",
+            "`last_steps` of `context_policy` has no effect: policy `ladder` does not "
+            "count the steps that it shows",
+        ),
+        # As a stored task has them.
+        ("{preset: short, tail_steps: 3, last_steps: 20, window_tokens: 200000}", ""),
+    ],
+)
+def test_what_changes_nothing_is_told(
+    here: Path, capsys: Capture, policy: str, words: str
+) -> None:
+    told = report(here, f"model: offline\ncontext_policy: {policy}", capsys)
+
+    assert told["notices"] == ([words] if words else [])
+
+
+def test_a_preset_in_the_place_of_the_policy_is_refused_with_how_to_write_it(
+    here: Path, capsys: Capture
+) -> None:
+    assert check(here, "context_policy: short") == 2
+
+    assert "did you mean `{preset: short}`?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["check", "run"])

@@ -20,9 +20,11 @@ from context_runs import (
 from made_up_secrets import FORMS
 from sample_runs import open_script, use
 
+from orchestrator.cli.context_picture import color_of, label_of
 from orchestrator.cli.main import main
 from orchestrator.cli.output import Style, width
 from orchestrator.cli.stacked_chart import Column, chart_lines
+from orchestrator.events import TextAdded
 from orchestrator.messages import text_block, text_of
 from orchestrator.store.layout import RunFolder
 
@@ -151,6 +153,26 @@ def test_json_has_every_turn_by_layer(folder: RunFolder, capsys: Capture) -> Non
         capsys, "context", "last", "--agent", "a1")["agents"]] == ["a1"]  # fmt: skip
 
 
+def test_clears_that_are_alike_share_a_line(runs: Path, capsys: Capture) -> None:
+    with open_script(runs) as (_, script):
+        script.start_run()
+        lead = ContextScript(script)
+        lead.start()
+        for n in range(1, 9):
+            lead.step("read_file", {"path": f"m{n}.py"}, size=900)
+            why = "soft" if n < 5 else "rent"
+            script.put(cleared(n + 1, f"lead.c{n}", why=why), "lead")
+
+    text = out(capsys, "context", "last")
+
+    assert (
+        "   - c 4 clears in turns 2–5, 4 results no longer sent: the soft mark is "
+        "reached\n" in text
+    )
+    assert text.count("   - c ") == 2
+    assert len(out_json(capsys, "context", "last")["agents"][0]["edits"]) == 8
+
+
 def test_a_run_that_sent_nothing_says_so(runs: Path, capsys: Capture) -> None:
     with open_script(runs) as (_, script):
         script.start_run()
@@ -201,19 +223,86 @@ def test_diff_tells_everything_about_a_compaction(
 
     for words in (
         "lead: compaction 1 of 1, before turn 6",
-        "why         the hard mark is reached; the model wrote a summary",
+        "why         the hard mark is reached; claude-sonnet-5-5 wrote a summary",
         "size        13k → 7.2k tokens",
         "price       $0.031, 4.2s; 13.1k in, 200 out in 2 requests",
         "failures    1. empty",
+        "checks      mended 3 places, put back 1 line, marked 1 rule as its own",
         "kept        the task, and step 5 whole (2 messages)",
         "dropped     steps 1 to 4: 4 calls, results of 9k tokens",
         "  h2            3k  reads src/mod_2.py",
         "  Work done: src/mod_1.py is read. 上限是 30 天。",
-        "  names      4 found, 1 lost: src/mod_2.py",
+        "  names      3 mended: src/mod_2.py; and 2 more",
+        "  numbers    all there",
         "  - src/mod_2.py holds the limit of 30 days",
         "  - Never read src/mod_9.py.",
     ):
         assert f"{words}\n" in text
+    lists = ("\nchecks: ", "\nput back", "\nrules", "\nin their", "\ndropped: ")
+    places = [text.index(title) for title in lists]
+    assert places == sorted(places)
+    assert "judge" not in text
+
+
+def test_long_lists_are_folded_unless_all_is_asked_for(
+    runs: Path, capsys: Capture
+) -> None:
+    with open_script(runs) as (_, script):
+        script.start_run()
+        lead = ContextScript(script)
+        lead.start()
+        for n in range(1, 41):
+            lead.step("read_file", {"path": f"m{n}.py"}, size=900)
+        many = [use(f"q{n}", "grep", {"pattern": "a"}) for n in range(30)]
+        lead.asked(many, size=900)
+        text = "\n".join(f"Line {n}." for n in range(200))
+        rules = [f"Rule {n}." for n in range(40)]
+        event = compacted(42, 1, 41, kept=0, text=text, added=rules, own_rules=rules)
+        script.put(event, "lead")
+
+    short = out(capsys, "diff", "last", "lead", "1")
+    full = out(capsys, "diff", "last", "lead", "1", "--full")
+
+    assert len(short.splitlines()) < 140 < 300 < len(full.splitlines())
+    assert short.count("  … and 31 more; --full shows them\n") == 2
+    assert "  … and 32 more; --full shows them\n" in short
+    assert "    … and 21 more; --full shows them\n" in short
+    assert "  … and 128 more lines; --full shows them\n" in short
+    assert "  Line 199.\n" in short
+    assert "h41.30" in short
+    assert "more; --full" not in full
+    steps = out_json(capsys, "diff", "last", "lead", "1")["dropped"]
+    assert len(steps) == 41
+
+
+def test_who_wrote_and_who_judged_a_summary_is_named(
+    runs: Path, capsys: Capture
+) -> None:
+    with open_script(runs) as (_, script):
+        script.start_run()
+        lead = ContextScript(script)
+        lead.start()
+        lead.step("read_file", {"path": "m1.py"}, size=900)
+        lead.step("read_file", {"path": "m2.py"}, size=900)
+        said, found = text_block("Done: m1."), text_block("- m1 is not done\n- 30 days")
+        lead.asked([said], size=900, purpose="summary", model="small-1")
+        lead.asked([found], size=600, purpose="judge", model="big-1")
+        script.put(compacted(3, 1, 1, kept=2), "lead")
+
+    text = out(capsys, "diff", "last", "lead", "1")
+
+    assert "; small-1 wrote a summary\n" in text
+    assert "judge       big-1 named 2 things that the summary lacked; $0.004" in text
+    assert "in 1 request\n" in text
+    asides = out_json(capsys, "diff", "last", "lead", "1")["asides"]
+    assert asides[1]["found"] == ["m1 is not done", "30 days"]
+    table = " ".join(out(capsys, "context", "last").split())
+    assert (
+        "besides, 1 request for summaries to small-1: 900 in, 120 out; 1 request for "
+        "judgements of summaries to big-1: 600 in, 120 out "
+    ) in table
+    lines = out(capsys, "logs", "last", "--kind", "model")
+    assert "small-1 is asked for a summary and writes text" in lines
 
 
 def test_diff_of_a_compaction_without_a_summary(runs: Path, capsys: Capture) -> None:
@@ -323,7 +412,7 @@ def test_a_transcript_is_whole_and_says_what_was_no_longer_sent(
     clear = text.index("── before turn 4: 1 result and 1 block of thinking")
     compaction = text.index("── before turn 6: a summary stands in place of steps 1")
     assert text.index("assistant, turn 3") < clear < text.index("assistant, turn 4")
-    assert text.index("assistant, turn 5") < compaction < text.index("turn 6 ──")
+    assert text.index("assistant, turn 5") < compaction < text.index("turn 6 (h6) ──")
     edits = out_json(capsys, "transcript", "last", "lead")["edits"]
     assert [(each["turn"], each["messages_before"]) for each in edits] == [
         (4, 7), (6, 11),
@@ -351,6 +440,60 @@ def test_a_view_is_what_was_sent_at_that_turn(
     )
 
 
+def test_a_reference_opens_its_step_or_its_call(runs: Path, capsys: Capture) -> None:
+    with open_script(runs) as (_, script):
+        script.start_run()
+        lead = ContextScript(script)
+        lead.start()
+        lead.step("read_file", {"path": "m1.py"}, size=900, result="first\n" * 40)
+        calls = [use(f"p{n}", "grep", {"pattern": f"a{n}"}) for n in (1, 2)]
+        lead.asked([text_block("Two at once."), *calls], size=900)
+        for n in (1, 2):
+            script.call(
+                "lead", f"p{n}", "grep", {"pattern": f"a{n}"}, f"hit {n}\n" * 40
+            )
+        script.put(TextAdded("reminder", "As a reminder: 12 % used."), "lead")
+        lead.step("read_file", {"path": "m3.py"}, size=900)
+
+    whole = out(capsys, "transcript", "last", "lead")
+    step = out(capsys, "transcript", "last", "lead", "--step", "h2")
+    call = out(capsys, "transcript", "last", "lead", "--step", "h2.2")
+
+    assert "── user: the task (h0) ──" in whole
+    assert "── assistant, turn 2 (h2) ──" in whole
+    assert "\nh2.2 → grep: searches for “a2”\n" in whole
+    assert "\nh2.2 ← result of grep:\n" in whole
+    assert "\n→ read_file: reads m1.py\n" in whole
+    assert "\n• the program says:\nAs a reminder: 12 % used.\n" in whole
+    assert step.startswith("── assistant, turn 2 (h2) ──")
+    assert step.count("hit 1\n") == step.count("hit 2\n") == 40
+    assert "As a reminder" in step
+    assert "first" not in step
+    assert "m3.py" not in step
+    assert (call.count("hit 1\n"), call.count("hit 2\n")) == (0, 40)
+    assert "a1" not in call
+    shown = out_json(capsys, "transcript", "last", "lead", "--step", "h2.2")
+    assert (shown["ref"], len(shown["messages"])) == ("h2.2", 2)
+    assert out_json(capsys, "transcript", "last", "lead", "--step", "0")[
+        "messages"
+    ] == [{"role": "user", "content": [text_block("Find the limits.")]}]
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--step", "h99"], "found `h99`; steps are `h1` to `h7`"),
+        (["--step", "art_1"], "found `art_1`; steps are `h1` to `h7`"),
+        (["--step", "h2.4"], "step 2 has 1 call, not 4"),
+        (["--step", "h2", "--view", "2"], "does not go with `--view`"),
+    ],
+)
+def test_a_reference_to_nothing_says_what_there_is(
+    folder: RunFolder, capsys: Capture, argv: list[str], words: str
+) -> None:
+    assert words in out(capsys, "transcript", "last", "lead", *argv, status=2)
+
+
 def test_show_counts_clears_and_compactions(folder: RunFolder, capsys: Capture) -> None:
     text = out(capsys, "show", "last")
 
@@ -358,6 +501,33 @@ def test_show_counts_clears_and_compactions(folder: RunFolder, capsys: Capture) 
     lead, child = out_json(capsys, "show", "last")["agents"]
     assert (lead["clears"], lead["compactions"]) == (1, 1)
     assert (child["clears"], child["compactions"]) == (0, 0)
+
+
+def test_a_legend_is_as_wide_in_colour() -> None:
+    layers = dict.fromkeys(("fixed", "kept", "results", "stubs", "said", "told"), 9)
+    columns = [Column("1", layers)]
+
+    def legend(is_on: bool) -> str:
+        style = Style(is_on=is_on)
+        return list(chart_lines(columns, marks={}, style=style))[-1]
+
+    plain = re.sub(r"\x1b\[\d*m", "", legend(True))
+    assert plain == legend(False)
+    assert plain.split()[1::2] == list(layers)
+
+
+def test_a_layer_has_the_same_colour_and_the_tables_words_in_every_picture() -> None:
+    layers = [
+        "prompt", "tools", "task", "state", "notes", "summary", "subagents", "memory",
+        "findings", "results:read_file", "results:grep", "stubs", "assistant",
+        "thinking", "text",
+    ]  # fmt: skip
+
+    assert len({color_of(layer) for layer in layers}) == len(layers)
+    assert color_of("results:own_tool") == color_of("results:other_tool")
+    assert [label_of(each) for each in ("state", "results:grep", "stubs", "new")] == [
+        "kept: state", "results: grep", "stubs", "told: new",
+    ]  # fmt: skip
 
 
 def chart(count: int, **marks: int) -> list[str]:

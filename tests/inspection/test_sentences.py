@@ -157,11 +157,13 @@ def test_every_kind_has_a_sentence_of_one_line(kind: str) -> None:
                 "last_dropped": 40,
                 "tokens_before": 150_000,
                 "tokens_after": 31_000,
-                "checks": [{"check": "names", "found": 9, "lost": ["a.py", "b.py"]}],
+                "checks": [{"check": "names", "found": 2, "lost": ["a.py", "b.py"]}],
+                "added": ["b.py is done"],
                 "failures": ["empty"],
             },
             "a summary stands in place of steps 1 to 40 (150k → 31k tokens): the hard "
-            "mark is reached; 2 things had been lost; 1 try for a summary failed",
+            "mark is reached; the check mended 2 places, put back 1 line; 1 try for a "
+            "summary failed",
         ),
         (
             "context.compacted",
@@ -177,13 +179,13 @@ def test_every_kind_has_a_sentence_of_one_line(kind: str) -> None:
         ),
         (
             "model.requested",
-            {"turn": 4, "purpose": "summary", "estimated_tokens": 9000},
-            "asks the model for a summary, about 9k tokens",
+            {"turn": 4, "purpose": "judge", "estimated_tokens": 9000, "model": "big"},
+            "asks big for a check of a summary, about 9k tokens",
         ),
         (
             "model.answered",
-            {"turn": 4, "purpose": "summary", "usage": {}},
-            "model is asked for a summary and writes text (0 in, 0 out, 0.0s)",
+            {"turn": 4, "purpose": "summary", "usage": {}, "model": "small"},
+            "small is asked for a summary and writes text (0 in, 0 out, 0.0s)",
         ),
         (
             "model.failed",

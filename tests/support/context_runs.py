@@ -62,6 +62,7 @@ class ContextScript:
         size: int,
         cached: int = 0,
         purpose: str = "",
+        model: str = "claude-sonnet-5-5",
         layers: dict[str, int] | None = None,
     ) -> None:
         """Write a request and its answer; with a purpose it is no turn."""
@@ -85,7 +86,7 @@ class ContextScript:
             },
             usd=0.004,
             message_id=f"msg_{turn}{purpose}",
-            model="claude-sonnet-5-5",
+            model=model,
             seconds=1.5,
             first_token_s=0.4,
             purpose=purpose,
@@ -146,8 +147,8 @@ def compacted(turn: int, first: int, last: int, *, kept: int, **more: Any) -> An
             "summary": SUMMARY,
             "parts": {"state": 20, "summary": 30},
             "checks": [
-                {"check": "names", "found": 4, "lost": ["src/mod_2.py"]},
-                {"check": "numbers", "found": 2, "lost": []},
+                {"check": "names", "found": 3, "lost": ["src/mod_2.py"]},
+                {"check": "numbers", "found": 0, "lost": []},
             ],
             "added": ["src/mod_2.py holds the limit of 30 days"],
             "own_rules": ["Never read src/mod_9.py."],
