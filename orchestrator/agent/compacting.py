@@ -214,6 +214,7 @@ class Compactor:
             tokens_before=before,
             tokens_after=after,
             checks=made.checked.checks() if made.checked else [],
+            mended=made.checked.mended() if made.checked else [],
             added=made.added,
             own_rules=made.own_rules,
             failures=made.draft.failures,

@@ -75,6 +75,7 @@ def compaction_lines(
     yield _row("dropped", _dropped(found))
     most = 0 if full else 1
     yield from _checks(found, style)
+    yield from _mended(found, style, most)
     yield from _list("put back by the checks", told.added, style, most)
     yield from _list("rules that the summary made up", told.own_rules, style, most)
     yield from _text(found, style, most * _TEXT_TIMES)
@@ -233,6 +234,28 @@ def _checks(found: Compaction, style: Style) -> Iterator[str]:
         first = f"  {pad(safe(name), 10)} "
         line = fill(safe(verdict), indent=" " * 13, first=first)
         yield style(line, "yellow" if count else "")
+
+
+_SIDES = {"said": "summary", "source": "source", "now": "now"}
+
+
+def _mended(found: Compaction, style: Style, times: int) -> Iterator[str]:
+    """Yield what the model wrote, what the source says, and what stands now."""
+    told = found.told.mended
+    if told:
+        yield ""
+        yield style(
+            "what the summary said, what its source says, what stands now", "bold"
+        )
+    for each in _folded(told, times):
+        if isinstance(each, int):
+            yield _rest(each)
+            continue
+        for at, (side, name) in enumerate(_SIDES.items()):
+            check = "" if at else safe(str(each.get("check", "")))
+            text = str(each.get(side) or "") or "(none)"
+            first = f"  {pad(check, 11)} {pad(name, 8)} "
+            yield fill(safe(text), indent=" " * 23, first=first)
 
 
 def _list(title: str, texts: Sequence[str], style: Style, times: int) -> Iterator[str]:

@@ -4,26 +4,37 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import Final
 
-from orchestrator.context.figures import Number, dates, names
+from orchestrator.context.figures import Day, Name, Number, dates, names
 from orchestrator.context.flips import (
     CLOSE,
     OF_BEST,
     RELATED,
     SAME,
+    Check,
     Doubt,
     doubt,
     flipped,
     made_up,
 )
+from orchestrator.context.moved import (
+    MOVING,
+    Within,
+    beside,
+    has_moved,
+    is_count_of_work,
+    is_put_off,
+    is_supported,
+    written,
+)
 from orchestrator.context.old_text import Claim, Near, Statements, is_han
 from orchestrator.context.statements import clause_at
 from orchestrator.ids import HISTORY_REFERENCE
 
-__all__ = ["UNCONFIRMED", "Within", "doubts"]
+__all__ = ["UNCONFIRMED", "doubts"]
 
 
 UNCONFIRMED: Final = "(unconfirmed)"
@@ -40,21 +51,6 @@ _ROUNDED: Final = re.compile(
 _CHECKABLE: Final = re.compile(r"[\d_/@]|\.[A-Za-z]")
 
 
-@dataclass(frozen=True, slots=True)
-class Within:
-    """Where a statement of a summary stands.
-
-    Attributes:
-        section: of the summary; what is still open may name what is not there yet.
-        references: further names that are known.
-        moving: old statements whose figures and names may have moved on.
-    """
-
-    section: str
-    references: Collection[str] = ()
-    moving: Collection[str] = ()
-
-
 def doubts(text: str, *, old: Statements, within: Within) -> list[Doubt]:
     """Return what is wrong with one statement of a summary, in its order.
 
@@ -68,7 +64,7 @@ def doubts(text: str, *, old: Statements, within: Within) -> list[Doubt]:
     found = list(_figures(claim, near, old, within))
     found += _names(claim, near, old, within)
     if _is_comparable(text, old):
-        if flip := flipped(claim, near, old=old, section=section):
+        if flip := flipped(claim, near, old=old, within=within):
             return [flip]
         if rule := made_up(claim, near, old=old, section=section):
             found.append(rule)
@@ -83,7 +79,6 @@ def _is_comparable(text: str, old: Statements) -> bool:
 def _figures(
     claim: Claim, near: Sequence[Near], old: Statements, within: Within
 ) -> Iterator[Doubt]:
-    section = within.section
     around = {n: _around(claim, n.start, near, old) for n in claim.numbers}
     unmatched = [
         number
@@ -92,25 +87,61 @@ def _figures(
             _is_held(number, claim, each, old) for each in (near, around[number])
         )
     ]
+    is_sole = len(unmatched) == 1
     for number in unmatched:
-        is_sole = len(unmatched) == 1
         found = (
             _changed_from(number, claim, each, is_sole=is_sole)
             for each in (near, around[number])
         )
-        if source := next(filter(None, found), None):
-            was, place = source
-            if place.claim.text in within.moving:
-                continue
-            yield doubt("numbers", claim, source=place, place=number, instead=was.text)
-        elif not _is_known(number, claim, old, section):
+        sources = next(filter(None, found), [])
+        contrary = sources[0][1] if sources else None
+        if is_supported(number, claim, contrary, old):
+            continue
+        if sources:
+            yield from _told_beside(number, claim, sources, within)
+        elif not (
+            _is_known(number, claim, old, within.section)
+            or is_count_of_work(number, claim)
+        ):
             instead = f"{number.text} {UNCONFIRMED}"
             yield doubt("numbers", claim, place=number, instead=instead)
-    yield from _days(claim, near, old, section)
+    yield from _days(claim, near, old, within)
+
+
+def _told_beside(
+    number: Number,
+    claim: Claim,
+    sources: Sequence[tuple[Number, Near]],
+    within: Within,
+) -> Iterator[Doubt]:
+    """Yield the doubt that leaves a number and tells what the source has beside it."""
+    was, place = sources[0]
+    is_moved = has_moved(number, claim, place.claim, within=within)
+    if is_moved:
+        was, place = max(sources, key=lambda each: each[1].place)
+        if within.section in MOVING and place.claim.text in within.moving:
+            return
+    told = place.claim.text
+    told = told[slice(*written(told, was))].strip()
+    yield _beside("numbers", claim, place, number, told, is_moved=is_moved)
+
+
+def _beside(
+    check: Check,
+    claim: Claim,
+    source: Near,
+    figure: Number | Day | Name,
+    told: str,
+    *,
+    is_moved: bool,
+) -> Doubt:
+    at, instead = beside(claim.text, figure, told, is_moved=is_moved)
+    found = doubt(check, claim, source=source, instead=instead)
+    return replace(found, start=at, end=at, is_update=is_moved)
 
 
 def _days(
-    claim: Claim, near: Sequence[Near], old: Statements, section: str
+    claim: Claim, near: Sequence[Near], old: Statements, within: Within
 ) -> Iterator[Doubt]:
     for day in dates(claim.text):
         close = [*near[:1], *_around(claim, day.start, near, old)[:1]]
@@ -122,9 +153,10 @@ def _days(
         if any(each.of_year == day.of_year and not each.year for each in others):
             continue
         if best and others:
-            instead = best.claim.text[others[0].start : others[0].end]
-            yield doubt("numbers", claim, source=best, place=day, instead=instead)
-        elif section != "open":
+            told = best.claim.text[others[0].start : others[0].end]
+            is_moved = is_put_off(claim, best.claim, within=within)
+            yield _beside("numbers", claim, best, day, told, is_moved=is_moved)
+        elif within.section != "open":
             instead = f"{claim.text[day.start : day.end]} {UNCONFIRMED}"
             yield doubt("numbers", claim, place=day, instead=instead)
 
@@ -205,14 +237,18 @@ def _rounds_to(other: float, number: Number, *, is_loose: bool) -> bool:
 
 def _changed_from(
     number: Number, claim: Claim, near: Sequence[Near], *, is_sole: bool
-) -> tuple[Number, Near] | None:
-    """Return the number that an old statement about the same has in its place."""
+) -> list[tuple[Number, Near]]:
+    """Return the numbers that old statements about the same have in its place.
+
+    The nearest statement comes first.
+    """
+    own = {v for n in claim.numbers for v in n.values}
+    found: list[tuple[Number, Near]] = []
     for each in near[:_NEAREST]:
         needed = SAME if number.is_count else CLOSE
         shared = each.claim.terms & claim.terms
         if each.share < needed or (len(shared) < 2 and each.share < 0.95):
             continue
-        own = {v for n in claim.numbers for v in n.values}
         orphans = [n for n in each.claim.numbers if not own & set(n.values)]
         same = [
             n
@@ -220,11 +256,9 @@ def _changed_from(
             if (number.unit and n.unit == number.unit)
             or (number.before and n.before == number.before)
         ]
-        if same:
-            return same[0], each
-        if is_sole and len(orphans) == 1 and each.share >= SAME:
-            return orphans[0], each
-    return None
+        if same or (is_sole and len(orphans) == 1 and each.share >= SAME):
+            found.append(((same or orphans)[0], each))
+    return found
 
 
 def _is_known(number: Number, claim: Claim, old: Statements, section: str) -> bool:
@@ -251,8 +285,9 @@ def _names(
         if best and best[0] >= _SIMILAR_NAME:
             if _is_next(name, best[1], best[2], within):
                 continue
-            instead = best[1] if "/" in name else best[1].rsplit("/", 1)[-1]
-            yield doubt("names", claim, source=best[2], place=place, instead=instead)
+            told = best[1] if "/" in name else best[1].rsplit("/", 1)[-1]
+            is_moved = is_put_off(claim, best[2].claim, within=within)
+            yield _beside("names", claim, best[2], place, told, is_moved=is_moved)
         elif section != "open" and not (section == "work" and _PATH.search(name)):
             # A file that was written stands in a call, which is not said.
             instead = f"{name} {UNCONFIRMED}"
@@ -261,7 +296,7 @@ def _names(
 
 def _is_next(name: str, other: str, near: Near, within: Within) -> bool:
     """Return whether it may be the next of a row, which was not looked at yet."""
-    if near.claim.text in within.moving:
+    if within.section in MOVING and near.claim.text in within.moving:
         return True
     if within.section != "open":
         return False

@@ -12,12 +12,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
-from orchestrator.context.claims import UNCONFIRMED, Within, doubts
+from orchestrator.context.claims import UNCONFIRMED, doubts
 from orchestrator.context.flips import OWN_NOTE, Check, Doubt
 from orchestrator.context.losses import Loss, Wanted, losses
+from orchestrator.context.moved import MOVING, Within, settled
 from orchestrator.context.old_text import Statements
 from orchestrator.context.statements import any_of, split
-from orchestrator.context.summary import SECTIONS, Section, Summary, parse
+from orchestrator.context.stubs import without_stubs
+from orchestrator.context.summary import HEADINGS, SECTIONS, Section, Summary, parse
 from orchestrator.context.tokens import Count
 
 __all__ = ["CHECKS", "OWN_NOTE", "UNCONFIRMED", "Checked", "Finding", "check_summary"]
@@ -27,10 +29,10 @@ CHECKS: Final[tuple[Check, ...]] = get_args(Check)
 
 ADDED_SHARE: Final = 0.25
 """Of the limit: as much may be put back where no other bound is given."""
-_MOVES: Final[tuple[Section, ...]] = ("work", "open", "notes")
-"""Sections whose figures change as the work goes on."""
 _LOST_CHARS: Final = 160
 _MOST_NAMED: Final = 8
+_MENDED_CHARS: Final = 240
+_MOST_MENDED: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +45,18 @@ class Finding:
         where: `summary` for what it says wrongly; for what it lost, where that stood:
             `said`, `result`, `later`, or the section of an earlier summary.
         said: the statement of the summary, or "".
+        source: of what it says wrongly, the nearest old statement, or "".
+        now: what stands there now, or "".
+        is_update: it may be newer than its source, which is told as the one before.
     """
 
     check: Check
     text: str
     where: str
     said: str = ""
+    source: str = ""
+    now: str = ""
+    is_update: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +67,12 @@ class Checked:
         findings: everything that was found, in the order of the checks.
         added: lines that must be put back, word for word, most important first.
         own_rules: rules that nobody stated; marked in `corrected`.
-        corrected: the summary with its sections in order, figures and flipped
-            sentences replaced by the source, or marked where no source is near.
+        corrected: the summary with its sections in order. A figure stays, and the
+            source's is told beside it: as the one `before` where it is a count, the
+            progress or the status of the work, which may be newer; as the `source`
+            where it repeats a fact (a limit, an amount, an id, a path, a date), which
+            then counts; `(unconfirmed)` where no source is near. A sentence that turns
+            round a negation or a status is replaced by its source.
         tokens: size of the summary as it came.
         problem: why it is no summary at all: "", `empty`, `placeholder`, `tool call`
             or `refused`; nothing else was looked at then.
@@ -79,16 +91,37 @@ class Checked:
         return not self.problem
 
     def checks(self) -> list[dict[str, Any]]:
-        """Return how much each check found and, in short, what, as events have it."""
+        """Return how much each check found and what is lost, in short, for the event.
+
+        An update is found, but nothing is lost by it.
+        """
         return [
             {
                 "check": check,
-                "found": len(texts),
+                "found": len(found),
                 "lost": [text[:_LOST_CHARS] for text in texts[:_MOST_NAMED]],
             }
             for check in CHECKS
-            for texts in [[f.text for f in self.findings if f.check == check]]
+            for found in [[f for f in self.findings if f.check == check]]
+            for texts in [[f.text for f in found if not f.is_update]]
         ]
+
+    def mended(self) -> list[dict[str, str]]:
+        """Return what was mended in the summary's own text, in short, for the event.
+
+        Each has its `check`, what the model `said`, what the nearest `source` says, or
+        "", and what stands there `now`.
+        """
+        return [
+            {
+                "check": finding.check,
+                "said": _short(finding.said),
+                "source": _short(finding.source),
+                "now": _short(finding.now),
+            }
+            for finding in self.findings
+            if finding.said
+        ][:_MOST_MENDED]
 
 
 def check_summary(  # noqa: PLR0913 - all by name
@@ -106,7 +139,9 @@ def check_summary(  # noqa: PLR0913 - all by name
 ) -> Checked:
     """Compare a summary with what it covers.
 
-    Linear in the size of the old texts, which are indexed once.
+    Linear in the size of the old texts, which are indexed once. Of two texts that
+    differ the newer one counts, and a result is never the older one. Lines of the
+    program that the summary copied, heads of stubs, are taken away before.
 
     Args:
         summary: the answer, with or without headings.
@@ -124,16 +159,23 @@ def check_summary(  # noqa: PLR0913 - all by name
         added_tokens: most that `added` may have; None: a quarter of the limit.
     """
     tokens = count(summary)
+    summary = settled(without_stubs(summary))
     if problem := _problem(summary):
         return Checked((), (), (), "", tokens, problem)
     parsed = parse(summary)
-    index = Statements([("result", results), ("said", old), ("state", state)])
-    moving = _moving(old)
+    said = [without_stubs(text) for text in old]
+    earlier = [settled(text) for text in said if _is_summary(text)]
+    since = [text for text in said if not _is_summary(text)]
+    index = Statements(
+        [("said", earlier), ("result", results), ("said", since), ("state", state)]
+    )
+    moving = _statements(earlier, MOVING)
+    known = _statements(earlier, SECTIONS)
     mended: dict[Section, str] = {}
-    found: list[Doubt] = []
+    found: list[Finding] = []
     for section in SECTIONS:
         if text := parsed.sections.get(section):
-            within = Within(section, references, moving if section in _MOVES else ())
+            within = Within(section, references, moving, known)
             mended[section], doubted = _mended(text, index, within)
             found += doubted
     corrected = Summary(mended)
@@ -144,7 +186,7 @@ def check_summary(  # noqa: PLR0913 - all by name
         wanted=Wanted(used_later, open_calls, references),
     )
     room = added_tokens if added_tokens is not None else int(ADDED_SHARE * limit_tokens)
-    findings = [*map(_of_doubt, found), *map(_of_loss, gone)]
+    findings = [*found, *map(_of_loss, gone)]
     if tokens > limit_tokens:
         text = f"{tokens:,} tokens, at most {limit_tokens:,}"
         findings.append(Finding("length", text, "summary"))
@@ -157,8 +199,20 @@ def check_summary(  # noqa: PLR0913 - all by name
     )
 
 
-def _of_doubt(doubt: Doubt) -> Finding:
-    return Finding(doubt.check, doubt.source or doubt.said, "summary", doubt.said)
+def _of_doubt(doubt: Doubt, now: str) -> Finding:
+    return Finding(
+        doubt.check,
+        doubt.source or doubt.said,
+        "summary",
+        doubt.said,
+        doubt.source,
+        now,
+        doubt.is_update,
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MENDED_CHARS else text[: _MENDED_CHARS - 1] + "…"
 
 
 def _of_loss(loss: Loss) -> Finding:
@@ -175,22 +229,31 @@ def _added(gone: Sequence[Loss], room: int, count: Count) -> tuple[str, ...]:
     return tuple(taken)
 
 
-def _moving(old: Sequence[str]) -> frozenset[str]:
-    """Return what earlier summaries said of how far the work is: that moves on."""
-    earlier = (parse(text) for text in old if "#" in text)
-    texts = (each.sections.get(name, "") for each in earlier for name in _MOVES)
+def _is_summary(text: str) -> bool:
+    if text.startswith(f"## {HEADINGS['notes']}\n"):
+        return True
+    return "#" in text and not parse(text).is_free
+
+
+def _statements(earlier: Sequence[str], names: Collection[str]) -> frozenset[str]:
+    """Return the statements of some sections of earlier summaries."""
+    summaries = map(parse, earlier)
+    texts = (
+        s.sections[name] for s in summaries for name in s.sections if name in names
+    )
     return frozenset(each.text for text in texts for each in split(text))
 
 
-def _mended(text: str, index: Statements, within: Within) -> tuple[str, list[Doubt]]:
-    """Return a section with what is doubtful replaced, and the doubts."""
-    found: list[Doubt] = []
+def _mended(text: str, index: Statements, within: Within) -> tuple[str, list[Finding]]:
+    """Return a section with what is doubtful mended, and what was found."""
+    found: list[Finding] = []
     for statement in reversed(list(split(text))):
         here = doubts(statement.text, old=index, within=within)
+        now = statement.text
         for doubt in sorted(here, key=lambda each: -each.start):
-            start, end = statement.start + doubt.start, statement.start + doubt.end
-            text = f"{text[:start]}{doubt.instead}{text[end:]}"
-        found = here + found
+            now = f"{now[: doubt.start]}{doubt.instead}{now[doubt.end :]}"
+        text = f"{text[: statement.start]}{now}{text[statement.end :]}"
+        found = [*(_of_doubt(doubt, now) for doubt in here), *found]
     return text, found
 
 

@@ -20,6 +20,7 @@ from orchestrator.context.bearing import (
     statuses,
 )
 from orchestrator.context.figures import Day, Name, Number
+from orchestrator.context.moved import Within
 from orchestrator.context.old_text import Claim, Near, Statements, is_han
 from orchestrator.context.statements import clauses, first_term, terms
 
@@ -80,6 +81,8 @@ class Doubt:
         start: what of the statement is replaced.
         end: one behind the last character of that.
         instead: what stands there then.
+        is_update: the claim may be newer than the source, which is told as the one
+            before.
     """
 
     check: Check
@@ -88,39 +91,89 @@ class Doubt:
     start: int
     end: int
     instead: str
+    is_update: bool = False
 
 
 def flipped(
-    claim: Claim, near: Sequence[Near], *, old: Statements, section: str
+    claim: Claim, near: Sequence[Near], *, old: Statements, within: Within
 ) -> Doubt | None:
     """Return a doubt where the claim says the contrary of the nearest statements.
+
+    It is replaced by the source, a claim about what was said. But one that newer texts
+    bear out is right; and how far an earlier summary saw the work may have changed:
+    that is told beside it.
 
     Args:
         claim: of the summary.
         near: the nearest old statements, the best first.
         old: all of them.
-        section: of the summary.
+        within: where the claim stands.
     """
-    found = _flipped_denial(claim, near, old, section)
-    return found or _flipped_status(claim, near)
+    found = _flipped_denial(claim, near, old, within)
+    return found or _flipped_status(claim, near, within)
 
 
 def _flipped_denial(
-    claim: Claim, near: Sequence[Near], old: Statements, section: str
+    claim: Claim, near: Sequence[Near], old: Statements, within: Within
 ) -> Doubt | None:
     """Return a doubt where a negation was lost or put in."""
-    close = _of_best(near, RELATED)
+    close, section = _of_best(near, RELATED), within.section
     if section == "failed" and near and _tells_success(claim, near):
         return _replaced("negations", claim, near[0])
     for each in close:
         if _loses_denial(claim, each.claim, old, section):
-            if not _is_said(claim, close, is_denied=False):
-                return _replaced("negations", claim, each)
-        elif _adds_denial(claim, each.claim, old) and not _is_said(
-            claim, close, is_denied=True
-        ):
-            return _replaced("negations", claim, each)
+            since = [*close, *_newer(claim, near, each)]
+            if not _is_said(claim, since, is_denied=False):
+                return _turned("negations", claim, each, within)
+        elif _adds_denial(claim, each.claim, old):
+            since = [*close, *_newer(claim, near, each)]
+            if not _is_said(claim, since, is_denied=True):
+                return _turned("negations", claim, each, within)
     return None
+
+
+def _newer(claim: Claim, near: Sequence[Near], contrary: Near) -> list[Near]:
+    """Return what is about the same and newer than the contrary; results are, too."""
+    return [
+        each
+        for each in near
+        if each.share >= _LOOSE
+        and len(each.claim.terms & claim.terms) > 1
+        and (each.place > contrary.place or each.claim.kind == "result")
+        and each.place != contrary.place
+    ]
+
+
+def _turned(check: Check, claim: Claim, source: Near, within: Within) -> Doubt:
+    """Return the doubt about a statement that says the contrary of its source."""
+    text = source.claim.text
+    is_of_work = not statuses(claim.text) & _OF_OTHERS and not is_ruling(text)
+    if (
+        is_of_work
+        and text in within.earlier
+        and (text in within.moving or _UNFINISHED.search(text))
+    ):
+        short = text if len(text) <= _BESIDE_CHARS else text[: _BESIDE_CHARS - 1] + "…"
+        end = len(claim.text)
+        return Doubt(
+            check,
+            claim.text,
+            text[:_MAX_SOURCE_CHARS],
+            end,
+            end,
+            f' (before: "{short}")',
+            is_update=True,
+        )
+    return _replaced(check, claim, source)
+
+
+_OF_OTHERS: Final[frozenset[Status]] = frozenset({"confirmed", "asked", "denied"})
+_BESIDE_CHARS: Final = 120
+_UNFINISHED: Final = re.compile(
+    r"\b(?:yet|still|so far|to-?do|in progress|underway|ongoing|pending|now)\b|"
+    r"\bcurrently\b|\bfail|\bpass|尚|还没|还未|未|仍|暂|正在|进行中|目前|失败|通过",
+    re.IGNORECASE,
+)
 
 
 def _tells_success(claim: Claim, near: Sequence[Near]) -> bool:
@@ -212,7 +265,7 @@ def _of_best(near: Sequence[Near], least: float) -> list[Near]:
     return [each for each in near if each.share >= max(OF_BEST * near[0].share, least)]
 
 
-def _flipped_status(claim: Claim, near: Sequence[Near]) -> Doubt | None:
+def _flipped_status(claim: Claim, near: Sequence[Near], within: Within) -> Doubt | None:
     """Return a doubt where a thing stands elsewhere than the newest statement says."""
     own = statuses(claim.text)
     if not own:
@@ -230,8 +283,11 @@ def _flipped_status(claim: Claim, near: Sequence[Near]) -> Doubt | None:
     if "failed" in found:
         found |= {"denied"}
     for status in own - found:
-        if CONFLICTS[status] & found - own:
-            return _replaced("statuses", claim, newest)
+        if CONFLICTS[status] & found - own and not any(
+            status in _statuses_about(each.claim, claim)
+            for each in _newer(claim, near, newest)
+        ):
+            return _turned("statuses", claim, newest, within)
     return None
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 from orchestrator.context import cues
 from orchestrator.context.bearing import forbids, obliges
 from orchestrator.context.statements import split
+from orchestrator.context.stubs import digest_of, without_stubs
 from orchestrator.context.summary import SECTIONS, Section, Summary, fit, parse
 from orchestrator.context.tokens import Count
 from orchestrator.ids import reference_of
@@ -100,7 +101,7 @@ def mechanical_summary(
 
 
 def _earlier(text: str) -> Iterator[_Line]:
-    summary = parse(text)
+    summary = parse(without_stubs(text))
     for section in SECTIONS:
         for line in summary.lines(section):
             yield _Line(section, line, _EARLIER)
@@ -153,7 +154,8 @@ def _answered(
     result: Block, call: tuple[str, str], digest: Callable[[str], str], age: float
 ) -> Iterator[_Line]:
     ref, told = call
-    text = text_of(result.get("content") or "")
+    whole = text_of(result.get("content") or "")
+    text = without_stubs(digest_of(whole))
     where = f" ({ref})" if ref else ""
     told = told or "a call"
     if result.get("is_error"):
@@ -164,13 +166,13 @@ def _answered(
     for line in digest(text).splitlines():
         if line.strip():
             yield _Line("facts", f"- {one_line(line, _LINE_CHARS)}{where}", age)
-    for pointer in dict.fromkeys(_POINTER.findall(text)):
+    for pointer in dict.fromkeys(_POINTER.findall(whole)):
         yield _Line("pointers", f"- {pointer}{where}", age)
 
 
 def _said(text: str, age: float) -> Iterator[_Line]:
     """Yield the sentences that tell something, and the first one as a note."""
-    for place, statement in enumerate(split(text)):
+    for place, statement in enumerate(split(without_stubs(text))):
         bare = statement.text
         line = f"- {bare[:_LINE_CHARS]}" + (" …" if len(bare) > _LINE_CHARS else "")
         section = _section_of(bare)

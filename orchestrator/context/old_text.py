@@ -138,9 +138,13 @@ class Statements:
 
     def with_number(self, text: str, *, most: int) -> Iterator[Claim]:
         """Yield statements, the newest first, that hold the digits of a number."""
+        return (claim for _, claim in self.at_number(text, most=most))
+
+    def at_number(self, text: str, *, most: int) -> Iterator[tuple[int, Claim]]:
+        """Yield the same statements with their rank in time."""
         digits = re.match(r"[\d.]*\d", text.replace(",", ""))
         places = self.listed.get(digits[0], ()) if digits else ()
-        return (self.claims[place] for place in places[: -most - 1 : -1])
+        return ((place, self.claims[place]) for place in places[: -most - 1 : -1])
 
     def weight(self, term: str) -> float:
         """Return how much a term tells: the rarer, the more."""

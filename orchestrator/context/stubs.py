@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from orchestrator.context.clipping import safe_end
 from orchestrator.messages import clean_text, one_line
 
-__all__ = ["digest_of", "short_call", "stub"]
+__all__ = ["digest_of", "short_call", "stub", "without_stubs"]
 
 _MARK: Final = "[Cleared: "
 _NAME_CHARS = 40
@@ -24,6 +25,28 @@ _MAIN: Final = (
 def digest_of(text: str) -> str:
     """Return what a stub keeps of its result; any other text as it is."""
     return text.partition("\n")[2] if text.startswith(_MARK) else text
+
+
+_HEAD: Final = re.compile(
+    re.escape(_MARK) + r"[^\n]*?; again: read_ref\([^()\n]*\)"
+    r"(?:, uncut: read_ref\([^()\n]*\))?\]|" + re.escape(_MARK) + r"[^\n]*"
+)
+_LABEL: Final = re.compile(r"[ \t>|]*(?:[-*•+][ \t]+)?[^\s:：]*[:：]?[ \t`*\"']*")
+
+
+def without_stubs(text: str) -> str:
+    """Return a text without the heads of stubs, and without lines that hold no more.
+
+    What they name is the program's own: a tool, a size, a reference.
+    """
+    if _MARK not in text:
+        return text
+    lines: list[str] = []
+    for line in text.split("\n"):
+        bare = _HEAD.sub("", line)
+        if bare == line or not _LABEL.fullmatch(bare):
+            lines.append(bare.rstrip() if bare != line else line)
+    return "\n".join(lines)
 
 
 def stub(

@@ -72,6 +72,9 @@ class ContextCompacted(Payload):
     checks: list[dict[str, Any]] = field(default_factory=list)
     """`check` (sections, length, names, numbers, negations, statuses, rules, calls),
     `found` as a number, `lost` as short texts."""
+    mended: list[dict[str, str]] = field(default_factory=list)
+    """What the checks doubted in the text of the summary: `check`, and as short texts
+    what the model `said`, what the `source` says, or "", and what stands `now`."""
     added: list[str] = field(default_factory=list)
     """What the checks put back, word for word."""
     own_rules: list[str] = field(default_factory=list)

@@ -26,7 +26,7 @@ _OF_MODELS = {
     ModelAnswered.KIND: ("content",),
     ContextCleared.KIND: ("stubs",),
     ContextCompacted.KIND: (
-        "text", "summary", "checks", "added", "own_rules", "failures",
+        "text", "summary", "checks", "mended", "added", "own_rules", "failures",
     ),
 }  # fmt: skip
 """Kind → fields that hold, or are made of, what models said."""

@@ -234,6 +234,9 @@ def test_diff_tells_everything_about_a_compaction(
         "  Work done: src/mod_1.py is read. 上限是 30 天。",
         "  names      3 mended: src/mod_2.py; and 2 more",
         "  numbers    all there",
+        "  names       summary  Limit: see mod_3.py",
+        "              source   src/mod_2.py holds the limit",
+        "              now      Limit: see mod_3.py (source: mod_2.py)",
         "  - src/mod_2.py holds the limit of 30 days",
         "  - Never read src/mod_9.py.",
     ):
@@ -363,6 +366,7 @@ def test_diff_as_json_has_the_text_and_the_steps(
     assert [step["ref"] for step in found["dropped"]] == ["h1", "h2", "h3", "h4"]
     assert found["dropped"][0]["calls"][0]["input"] == {"path": "src/mod_1.py"}
     assert found["checks"][0]["lost"] == ["src/mod_2.py"]
+    assert found["mended"][0]["now"] == "Limit: see mod_3.py (source: mod_2.py)"
 
 
 @pytest.mark.parametrize(
@@ -388,7 +392,16 @@ def test_a_secret_that_a_summary_repeats_is_not_shown(
         lead.start()
         for _ in range(2):
             lead.step("grep", {"pattern": "x"}, size=900)
-        event = compacted(3, 1, 1, kept=2, text=text, summary=text, added=[text])
+        event = compacted(
+            3,
+            1,
+            1,
+            kept=2,
+            text=text,
+            summary=text,
+            added=[text],
+            mended=[{"check": "names", "said": text, "now": text}],
+        )
         script.put(event, "lead")
         lead.step("grep", {"pattern": "x"}, size=900)
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.context.mechanical import mechanical_summary
+from orchestrator.context.stubs import stub
 from orchestrator.context.tokens import estimate
 from orchestrator.messages import Message, text_block, tool_result
 
@@ -125,3 +126,23 @@ def test_what_the_program_told_the_agent_is_no_part_of_it() -> None:
     told: Message = {"role": "user", "content": [text_block("You must not rest yet.")]}
 
     assert "must not rest" not in summary_of([*MESSAGES, told])
+
+
+def test_heads_of_stubs_are_left_out_and_what_they_point_to_is_kept() -> None:
+    cleared = stub(
+        "bash",
+        {"command": "make"},
+        ref="h1",
+        tokens=2288,
+        digest="3 failed",
+        artifact="art_0123456789ab",
+    )
+    messages = step(1, "First the tests.", cleared, command="make test")
+
+    text = summary_of(messages, earlier=f"## Facts\n- {cleared}\n- 41 passed")
+
+    assert "[Cleared" not in text
+    assert "2,288" not in text
+    assert "- 3 failed (h1)" in text
+    assert "- 41 passed" in text
+    assert "- art_0123456789ab (h1)" in text

@@ -150,6 +150,14 @@ def compacted(turn: int, first: int, last: int, *, kept: int, **more: Any) -> An
                 {"check": "names", "found": 3, "lost": ["src/mod_2.py"]},
                 {"check": "numbers", "found": 0, "lost": []},
             ],
+            "mended": [
+                {
+                    "check": "names",
+                    "said": "Limit: see mod_3.py",
+                    "source": "src/mod_2.py holds the limit",
+                    "now": "Limit: see mod_3.py (source: mod_2.py)",
+                }
+            ],
             "added": ["src/mod_2.py holds the limit of 30 days"],
             "own_rules": ["Never read src/mod_9.py."],
             "failures": ["empty"],
