@@ -155,8 +155,8 @@ async def test_a_quota_that_is_used_up_parks_the_run_and_resume_goes_on(
             "Anna confirmed that refunds take 30 days at most.",
             "- Anna confirmed that refunds take 80 days at most.",
             "numbers",
-            "refunds take 30 days at most",
-            "80 days",
+            "refunds take 80 days (source: 30 days) at most",
+            "80 days at most",
         ),
         (
             "Anna confirmed the new limit for refunds.",
@@ -176,15 +176,15 @@ async def test_a_quota_that_is_used_up_parks_the_run_and_resume_goes_on(
             "The key lies in src/keys/main.pem, as the log says.",
             "- The key lies in src/keys/mein.pem, as the log says.",
             "names",
-            "src/keys/main.pem",
-            "mein.pem",
+            "src/keys/mein.pem (source: src/keys/main.pem), as",
+            "mein.pem, as",
         ),
         (
             "退款最多需要 30 天,已经确认。",
             "- 退款最多需要 80 天,已经确认。",
             "numbers",
-            "30 天",
-            "80 天",
+            "80 天 (source: 30 天),已经确认",
+            "80 天,",
         ),
     ],
     ids=["a figure", "a status", "a negation", "a path", "a figure in Chinese"],
@@ -205,6 +205,9 @@ async def test_what_a_summary_changes_is_put_right(
     [edit] = compacted(ended.events())
     found = {each["check"]: each["found"] for each in edit["checks"]}
     assert found[check] >= 1
+    assert [(each["check"], each["source"]) for each in edit["mended"]] == [
+        (check, said)
+    ]
     assert kept in seen_in(model.requests[-1])
     assert gone not in seen_in(model.requests[-1])
 
