@@ -62,6 +62,7 @@ demo: $(VENV)/.package
 	@echo '  $(BIN)/orchestrate logs last            what happened, in order'
 	@echo '  $(BIN)/orchestrate notes last           the notes that the lead kept'
 	@echo '  $(BIN)/orchestrate transcript last a1   the conversation of a subagent'
+	@echo '  $(BIN)/orchestrate context last         what filled the context of the lead'
 
 # Fastest first.
 test: lint types unit package

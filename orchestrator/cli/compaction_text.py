@@ -210,8 +210,11 @@ def _text(found: Compaction, style: Style, times: int) -> Iterator[str]:
     for line in _folded(safe_lines(told.text or "(nothing)").split("\n"), times):
         if isinstance(line, int):
             yield _rest(line).replace("more;", "more lines;")
+        elif line.strip():
+            start = "  " + line[: len(line) - len(line.lstrip())]
+            yield fill(line.strip(), indent=start)
         else:
-            yield f"  {line}" if line else ""
+            yield ""
 
 
 def _checks(found: Compaction, style: Style) -> Iterator[str]:

@@ -107,8 +107,9 @@ DIFF_HELP = """Show the N-th compaction of AGENT in RUN: checks, summary, what w
 `orchestrate transcript RUN AGENT --step h12` does.
 
 A summary of a model is compared with what it stands for, by eight checks. What one of
-them finds is mended: a wrong word gives way to the source's, and what is missing is put
-back beside the summary, word for word, as far as there is room. No step is lost by it.
+them finds is mended: a figure or name that the steps do not bear out has theirs told
+beside it, a sentence that is turned round gives way to its source, and what is missing
+is put back beside the summary, word for word, as far as there is room. No step is lost.
 
 \b
 sections   work, facts, decisions, failures, what is open, pointers: each is there

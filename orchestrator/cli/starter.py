@@ -42,6 +42,9 @@ deliverable:
 # Profiles that the lead may use; `orchestrate agents` lists them.
 agents: [explorer]
 
+# How contexts are kept small; `orchestrate check` shows the numbers in force.
+# context_policy: {preset: long}      # or short, dialogue; see docs/context.md
+
 # What the run may use. The rest has defaults; `orchestrate schema` names them all.
 limits:
   minutes: 30

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from orchestrator.context.history_search import Found, search
 from orchestrator.errors import ToolError
@@ -20,6 +20,18 @@ _NO_MEMORY = (
 )
 
 
+_WHERE = ("history", "memory")
+
+
+def _known(where: object) -> object:
+    if where not in _WHERE:
+        raise ValueError(
+            "there is `history`, all of this conversation, and `memory` where the task "
+            "has one; files are searched with `grep`"
+        )
+    return where
+
+
 class RecallArgs(BaseModel):
     """Arguments of `recall`."""
 
@@ -28,7 +40,7 @@ class RecallArgs(BaseModel):
     query: str = Field(
         min_length=1, max_length=2000, description="Words, names, numbers, paths."
     )
-    where: Literal["history", "memory"] = "history"
+    where: Annotated[Literal["history", "memory"], BeforeValidator(_known)] = "history"
     max_items: int = Field(default=5, ge=1, le=20)
 
 

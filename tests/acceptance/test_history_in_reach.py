@@ -224,6 +224,8 @@ async def test_another_model_writes_summaries_from_the_record_alone(
         assert "<record>" in last_results(each)
         assert "has the code" in last_results(each)
     assert all(each["usd"] for each in edits)
+    started = ended.events("run.started")[0].data["models"]
+    assert started["summaries"] == "claude-haiku-5-5"
 
 
 async def test_a_judge_puts_back_what_a_summary_has_lost(tmp_path: Path) -> None:
@@ -256,6 +258,12 @@ async def test_a_judge_puts_back_what_a_summary_has_lost(tmp_path: Path) -> None
     assert seen_in(model.requests[-1]).count(lost) == 1
     purposes = [e.data.get("purpose") for e in ended.events("model.answered")]
     assert purposes.count("judge") == len(edits)
+    assert ended.events("run.started")[0].data["models"]["judge"] == "claude-haiku-5-5"
+    asked = [e.data for e in ended.events("model.requested") if e.data.get("purpose")]
+    assert {(each["purpose"], each["model"]) for each in asked} == {
+        ("summary", "claude-sonnet-5-5"),
+        ("judge", "claude-haiku-5-5"),
+    }
 
 
 async def test_a_compaction_comes_every_so_many_turns(tmp_path: Path) -> None:

@@ -80,6 +80,15 @@ async def test_there_is_no_memory_and_that_is_said(bench: ToolBench) -> None:
     assert "this task has no memory" in told
 
 
+@pytest.mark.parametrize("where", ["notes", 3, ["history"]])
+async def test_another_place_than_there_is_says_which_there_are(
+    bench: ToolBench, where: object
+) -> None:
+    told = await bench.error("recall", query="limit", where=where)
+
+    assert "`where`: there is `history`, all of this conversation, and `memory`" in told
+
+
 async def test_nothing_found_says_what_to_try(bench: ToolBench) -> None:
     assert "Try other words" in await bench.text("recall", query="zeppelin")
     assert "blank" in await bench.error("recall", query="  ")
