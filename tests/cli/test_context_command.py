@@ -447,7 +447,9 @@ def test_a_view_is_what_was_sent_at_that_turn(
     assert text_of(after[0]["content"]) == f"Find the limits.\n{STANDS_IN}"
     assert text_of(after[2]["content"]).endswith("Budget: 12 % used.")
     shown = out(capsys, "transcript", "last", "lead", "--view", "6")
-    assert "assistant, turn 5" in shown
+    assert "assistant, turn 5 (h5)" in shown
+    assert "Find the limits.\n• the program says:\n# State\n" in shown
+    assert "\n• the program says:\nBudget: 12 % used.\n" in shown
     assert "there are: 1 to 7" in out(
         capsys, "transcript", "last", "lead", "--view", "8", status=2
     )
