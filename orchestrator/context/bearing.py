@@ -79,7 +79,7 @@ _STATUS: Final[tuple[tuple[Status, re.Pattern[str]], ...]] = (
             """
             confirmed|confirms|approved|approves|agreed|agrees|accepted|accepts|granted|
             signed off|green-?lit|green light|go-?ahead|okayed|verified|validated|
-            consented|ratified|settled
+            consented|ratified|settled|(?:I|we) (?:approve|confirm|agree|accept)
             """,
             before=_NEGATED,
         ),

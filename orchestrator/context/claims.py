@@ -41,6 +41,8 @@ UNCONFIRMED: Final = "(unconfirmed)"
 
 _SIMILAR_NAME: Final = 0.75
 _MOST_WITH_NUMBER: Final = 60
+_ALIKE: Final = 0.95
+"""Such a share holds the very words: numbers stand in the same places."""
 _NEAREST: Final = 4
 
 _ROUNDED: Final = re.compile(
@@ -88,6 +90,7 @@ def _figures(
         )
     ]
     is_sole = len(unmatched) == 1
+    changed: list[tuple[Number, list[tuple[Number, Near]]]] = []
     for number in unmatched:
         found = (
             _changed_from(number, claim, each, is_sole=is_sole)
@@ -98,32 +101,46 @@ def _figures(
         if is_supported(number, claim, contrary, old):
             continue
         if sources:
-            yield from _told_beside(number, claim, sources, within)
+            changed.append((number, sources))
         elif not (
             _is_known(number, claim, old, within.section)
             or is_count_of_work(number, claim)
         ):
             instead = f"{number.text} {UNCONFIRMED}"
             yield doubt("numbers", claim, place=number, instead=instead)
+    yield from _told_beside(changed, claim, within)
     yield from _days(claim, near, old, within)
 
 
 def _told_beside(
-    number: Number,
+    changed: Sequence[tuple[Number, list[tuple[Number, Near]]]],
     claim: Claim,
-    sources: Sequence[tuple[Number, Near]],
     within: Within,
 ) -> Iterator[Doubt]:
-    """Yield the doubt that leaves a number and tells what the source has beside it."""
-    was, place = sources[0]
-    is_moved = has_moved(number, claim, place.claim, within=within)
-    if is_moved:
-        was, place = max(sources, key=lambda each: each[1].place)
-        if within.section in MOVING and place.claim.text in within.moving:
-            return
-    told = place.claim.text
-    told = told[slice(*written(told, was))].strip()
-    yield _beside("numbers", claim, place, number, told, is_moved=is_moved)
+    """Yield the doubts that leave numbers and tell what the source has beside them.
+
+    Args:
+        changed: numbers of the claim with those in their place, the nearest first.
+        claim: of the summary.
+        within: where it stands.
+    """
+    first = [sources[0][1].claim for _, sources in changed]
+    moved = {
+        source.text
+        for (number, _), source in zip(changed, first, strict=True)
+        if has_moved(number, claim, source, within=within)
+    }
+    for (number, sources), source in zip(changed, first, strict=True):
+        is_along = source.text in moved and source.text in within.earlier
+        is_moved = has_moved(number, claim, source, within=within, is_along=is_along)
+        was, place = sources[0]
+        if is_moved:
+            was, place = max(sources, key=lambda each: each[1].place)
+            if within.section in MOVING and place.claim.text in within.moving:
+                continue
+        told = place.claim.text
+        told = told[slice(*written(told, was))].strip()
+        yield _beside("numbers", claim, place, number, told, is_moved=is_moved)
 
 
 def _beside(
@@ -258,6 +275,9 @@ def _changed_from(
         ]
         if same or (is_sole and len(orphans) == 1 and each.share >= SAME):
             found.append(((same or orphans)[0], each))
+        elif each.share >= _ALIKE and len(each.claim.numbers) == len(claim.numbers):
+            at = claim.numbers.index(number)
+            found.append((each.claim.numbers[at], each))
     return found
 
 

@@ -179,7 +179,7 @@ _WORDED: Final = re.compile(
     re.IGNORECASE,
 )
 _BEHIND: Final = re.compile(r"[\s\-]?([A-Za-z]+|[\u3400-\u9fff])")
-_AHEAD: Final = re.compile(r"([A-Za-z]+|[\u3400-\u9fff])[\s:：=`'\"(]*$")
+_AHEAD: Final = re.compile(r"([A-Za-z]+|[\u3400-\u9fff])[\s:：=`'\"(\[|]*$")
 MAX_COUNT: Final = 12
 
 

@@ -253,7 +253,9 @@ def _is_said(claim: Claim, close: Sequence[Near], *, is_denied: bool) -> bool:
         parts = [p for p in clauses(each.claim.text) if terms(p) & claim.terms]
         if is_denied and any(map(has_shade, parts)):
             return True
-        if not is_denied and not has_shade(each.claim.text):
+        text = each.claim.text
+        is_plain = not denies(text) and shades(text) <= shades(claim.text)
+        if not is_denied and (is_plain or not has_shade(text)):
             return True
     return False
 

@@ -88,16 +88,25 @@ _STATED: Final = any_of(
     \b(?:limit|at most|at least|max\w*|min(?:imum|imal)?|cap|quota|threshold)\b|
     \b(?:price|fee|cost|budget|quote[sd]?|rent|salary|deposit|fine|timeout|lease)\b|
     \b(?:no more than|up to|allowed|deadline|due|default|capacity|size)\b|
-    上限|下限|至多|最多|至少|不超过|限额|预算|价格|报价|费用|租金|押金|超时|阈值|配额|
-    期限|截止|默认|容量
+    \b(?:customer|client|account|order|invoice|serial|phone|contract|grant|case|model)
+    [ -](?:number|no\.|id)|编号|号码|账号|单号|上限|下限|至多|最多|至少|不超过|限额|
+    预算|价格|报价|费用|租金|押金|超时|阈值|配额|期限|截止|默认|容量
     """,
     before="",
     after="",
 )
 _LEFT: Final = any_of(
     r"""
-    \b(?:left|remain(?:s|ing)?|spent|used|so far)\b|\bto go(?= *$|[,.;:)])|
+    \b(?:left|remaining|spent|used|so far)\b|\bto go(?= *$|[,.;:)])|
     剩|已用|已花|累计|花了|用了
+    """,
+    before="",
+    after="",
+)
+_FURTHER: Final = any_of(
+    r"""
+    \b(?:progress|done|completed?|finished|coverage|covered|to date|elapsed)\b|
+    进度|进展|完成|覆盖率|至今
     """,
     before="",
     after="",
@@ -132,7 +141,14 @@ _RESCHEDULED: Final = any_of(
 )
 
 
-def has_moved(number: Number, claim: Claim, source: Claim, *, within: Within) -> bool:
+def has_moved(
+    number: Number,
+    claim: Claim,
+    source: Claim,
+    *,
+    within: Within,
+    is_along: bool = False,
+) -> bool:
     """Return whether a number may differ from the source's because the work went on.
 
     So it is with counts, progress and statuses of the work; not with what somebody set:
@@ -144,11 +160,20 @@ def has_moved(number: Number, claim: Claim, source: Claim, *, within: Within) ->
         claim: of the summary.
         source: the old statement that has another number in its place.
         within: where the claim stands.
+        is_along: another number of the same statement has moved.
     """
     here = _topic(claim.text, number.start)
     if is_ruling(source.text) or _is_named(number, claim.text):
         return False
     is_going = _is_going(number, claim, here)
+    is_measured = _is_measured(number, claim.text)
+    is_whole = number.values[0].is_integer()
+    if source.text not in within.earlier and (is_measured or not is_whole):
+        # "Still" or "now" may go with what a measure has always been.
+        is_going = is_going and (
+            bool(_LEFT.search(here) or _FURTHER.search(here))
+            or _is_share_of_work(number, here)
+        )
     if source.kind == "state":
         return is_going and _is_progress(source.text)
     if is_going:
@@ -156,7 +181,9 @@ def has_moved(number: Number, claim: Claim, source: Claim, *, within: Within) ->
     if _is_measured(number, claim.text) or _STATED.search(here):
         return False
     is_whole = number.values[0].is_integer()
-    return is_whole and (within.section in MOVING or source.text in within.earlier)
+    return is_along or (
+        is_whole and (within.section in MOVING or source.text in within.earlier)
+    )
 
 
 def is_count_of_work(number: Number, claim: Claim) -> bool:
@@ -173,8 +200,14 @@ def _is_going(number: Number, claim: Claim, here: str) -> bool:
         return bool(_LEFT.search(here))
     if _ONGOING.search(here):
         return True
+    if _is_share_of_work(number, here):
+        return True
     is_count = number.values[0].is_integer()
     return is_count and not _is_measured(number, claim.text) and _is_progress(here)
+
+
+def _is_share_of_work(number: Number, here: str) -> bool:
+    return number.unit == "%" and bool(cues.SECTIONS["work"].search(here))
 
 
 def _is_progress(text: str) -> bool:

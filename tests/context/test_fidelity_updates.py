@@ -24,8 +24,9 @@ def load(*names: str) -> list[dict[str, Any]]:
     return [case for text in texts for case in yaml.safe_load(text)]
 
 
-UPDATED = load("updated.yaml", "updated_more.yaml")
-RESTATED = load("restated.yaml", "restated_more.yaml")
+SETS = ("", "_more", "_third", "_fourth")
+UPDATED = load(*(f"updated{name}.yaml" for name in SETS))
+RESTATED = load(*(f"restated{name}.yaml" for name in SETS))
 
 
 def under(section: Section, line: str) -> str:
