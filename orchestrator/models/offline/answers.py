@@ -17,9 +17,10 @@ __all__ = [
     "refusals",
 ]
 
-_ROW = re.compile(r"^(a\d+) \| (.*?) \| (\w+) \| \d+ \| \d+ \| (.*)$")
+_ROW = re.compile(r"^(a\d+) \| (.*?) \| (\w+) \| (\d+) \| \d+ \| (.*)$")
 _OPEN = re.compile(r'^<findings agent="(a\d+)" title="(.*?)" status="(\w+)"')
 _CLOSE = "</findings>"
+_REST = re.compile(r"^(?:Items \[a\d+#\d+\] to .*and the|The) rest, with `read_ref`: ")
 _ITEM = re.compile(r"^\[(a\d+)#(\d+)\] (UNSUPPORTED\b[^:]*: )?(.*)$")
 _CONFIDENCE = re.compile(r" \([\d.]+\)$")
 _SOURCE = re.compile(r"^  (?!> )(?P<path>\S.*?):(?P<first>\d+)(?:-(?P<last>\d+))?$")
@@ -69,6 +70,10 @@ class AgentResult:
     """Numbers of the questions that its brief asked."""
     gaps: list[str] = field(default_factory=list)
     """What its tools could not look at."""
+    items: int = 0
+    """How many it handed in, where a table says so."""
+    is_short: bool = False
+    """A part of its findings was only named."""
 
     @property
     def has_failed(self) -> bool:
@@ -123,9 +128,9 @@ def parse_results(text: str) -> list[AgentResult]:
         row = None if current else _ROW.match(line)
         opened = None if current else _OPEN.match(line)
         if row:
-            agent, title, status, ended = row.groups()
+            agent, title, status, items, ended = row.groups()
             state = status if ended.startswith("submitted") else ended
-            found[agent] = AgentResult(agent, title, state)
+            found[agent] = AgentResult(agent, title, state, items=int(items))
         elif opened:
             agent, title, status = opened.groups()
             current = found.setdefault(agent, AgentResult(agent, title, status))
@@ -141,13 +146,16 @@ def _take(result: AgentResult, line: str) -> None:
     if item and item.group(1) == result.agent:
         claim = _CONFIDENCE.sub("", item.group(4)).strip()
         number, is_bad = int(item.group(2)), bool(item.group(3))
+        # Opened again, it stands behind what was shown of it first.
+        result.places = [place for place in result.places if place.item != number]
         result.places.append(Place(claim, result.agent, number, unsupported=is_bad))
         return
-    if line.startswith(f"- {TRIED}: "):
+    if line.startswith(f"- {TRIED}: ") and line[len(TRIED) + 4 :] not in result.gaps:
         result.gaps.append(line[len(TRIED) + 4 :])
     tried = _TRIED.match(line)
-    if tried:
-        result.missed.append(Missed(*tried.groups()))
+    if tried and (missed := Missed(*tried.groups())) not in result.missed:
+        result.missed.append(missed)
+    result.is_short |= bool(_REST.match(line))
     place = result.places[-1] if result.places else None
     source = _SOURCE.match(line)
     if place and source and not place.path:

@@ -18,6 +18,7 @@ from orchestrator.models.offline.report import (
     compose,
     without_citations,
 )
+from orchestrator.models.offline.recollecting import notes_of, opening
 from orchestrator.models.offline.roles import asks_for_summary
 from orchestrator.models.offline.rounds import (
     MAX_ROUNDS,
@@ -32,6 +33,8 @@ from orchestrator.models.offline.words import is_han
 
 __all__ = ["lead"]
 
+MAX_LISTINGS = 3
+OPENS = "- [ ] Open what subagents brought, then hand in the report."
 _RAISED = re.compile(r"Not taken yet\b")
 _WRONG = re.compile(r"^wrong citation\b")
 
@@ -62,6 +65,8 @@ def lead(conversation: Conversation) -> list[Step]:
         if steps:
             return steps
     results = results_of(rounds)
+    if steps := _look_again(view, task, results):
+        return steps
     # Refused to the end, or more than the subagents can take.
     left = [number for group in rounds[-1].groups for number in group]
     left += rounds[-1].left
@@ -80,6 +85,25 @@ def lead(conversation: Conversation) -> list[Step]:
 
 def _goes_on(finish: Call) -> bool:
     return bool(_RAISED.match(finish.result)) or is_unfinished(finish.result)
+
+
+def _look_again(
+    view: Conversation, task: Task, results: Sequence[AgentResult]
+) -> list[Step]:
+    """Return what shows again what is not in sight and the report needs."""
+    steps = opening(view, results)
+    if steps and "update_notes" in view.tools:
+        # What was brought needs the room that notes have.
+        steps = [*(s for s in (_note("Plan", OPENS),) if not _has(view, s)), *steps]
+    listings = view.named("list_dir")
+    is_bare = "list_dir" in view.tools and not view.listed and len(listings) < MAX_LISTINGS
+    if task.constraints and is_bare and not view.must_end and not steps:
+        return [*notes_of(view, results), ("list_dir", {"path": "."})]
+    return steps
+
+
+def _has(view: Conversation, step: Step) -> bool:
+    return OPENS in view.so_far or view.has_made(*step) is not None
 
 
 # ---- before the subagents -----------------------------------------------------------

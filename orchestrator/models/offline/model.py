@@ -14,6 +14,7 @@ from orchestrator.messages import Block, encode
 from orchestrator.models.base import ModelRequest, OnRetry, Reply, Usage
 from orchestrator.models.offline.lead import lead
 from orchestrator.models.offline.reading import Conversation
+from orchestrator.models.offline.recollecting import recollected
 from orchestrator.models.offline.subagent import subagent
 from orchestrator.models.offline.summary import is_asked_for, summarise
 
@@ -58,6 +59,7 @@ class OfflineModel:
 def _content(conversation: Conversation, max_tokens: int) -> list[Block]:
     if is_asked_for(conversation):
         return [{"type": "text", "text": summarise(conversation, max_tokens)}]
+    conversation = recollected(conversation)
     if "submit_findings" in conversation.tools:
         steps = subagent(conversation)
     elif "finish" in conversation.tools:

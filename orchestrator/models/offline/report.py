@@ -54,6 +54,7 @@ _WORDS = {
         "gap": " Not searched: {items}.",
         "unsupported": "(its quote was not found again, so no place is cited)",
         "failed": "Not answered: {agent} failed ({why}).",
+        "unseen": "Not answered: what {agents} handed in could not be opened again.",
         "refused": "Not answered: no subagent worked on it.",
         "unclear": "Not answered: the constraint “{constraint}” names `{path}`, and "
         "the offline model cannot tell what it asks; reword it as “Leave out "
@@ -83,6 +84,7 @@ _WORDS = {
         "gap": "未搜索：{items}。",
         "unsupported": "（引文未能再次找到，故不注明出处）",
         "failed": "未能回答:{agent} 失败（{why}）。",
+        "unseen": "未能回答（Not answered）：{agents} 提交的内容无法再次打开。",
         "refused": "未能回答：没有子代理处理此问题。",
         "unclear": "未能回答（Not answered）：约束“{constraint}”提到 `{path}`，"
         "离线模型无法确定其要求；请改写为“不要看 `{path}`。”或“只看 `{path}`。”",
@@ -131,7 +133,7 @@ def compose(
         if scope.is_closed and not places:
             parts.append(_unclear(scope, words))
         else:
-            failure = _failure(number, results)
+            failure = _failure(number, results) or _unseen(number, results, words)
             parts.append(
                 _answer(
                     places, missed, failure, _said_for(number, results, words), share
@@ -307,6 +309,15 @@ def _failure(number: int, results: Sequence[AgentResult]) -> str:
     if len(failed) < len(mine):
         return ""
     return "; ".join(f"{r.agent}: {_plain(shortened(r.state, 200))}" for r in failed)
+
+
+def _unseen(
+    number: int, results: Sequence[AgentResult], words: dict[str, str]
+) -> str:
+    """Return that items for a question were handed in and are not in sight, or ""."""
+    mine = [r for r in results if number in r.questions or not r.questions]
+    hidden = [r.agent for r in mine if r.items and not r.places]
+    return words["unseen"].format(agents=", ".join(hidden)) if hidden else ""
 
 
 def _missing(results: Sequence[AgentResult], words: dict[str, str]) -> list[str]:
