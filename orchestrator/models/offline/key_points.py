@@ -49,14 +49,20 @@ class Point:
     claim: str
     source: str
     quote: str
+    """Word for word; "" where its lines are not in sight."""
     score: float = 0.0
     more: tuple[tuple[str, str], ...] = field(default=())
     """Further places that say it too, each with its quote."""
 
     @property
+    def text(self) -> str:
+        """Return what it is compared by."""
+        return self.quote or self.claim
+
+    @property
     def mark(self) -> str:
         """Return its words for comparison."""
-        return " ".join(re.findall(r"\w+", self.quote.lower()))
+        return " ".join(re.findall(r"\w+", self.text.lower()))
 
     def item(self) -> dict[str, Any]:
         """Return it as an item of findings."""
@@ -176,7 +182,8 @@ def merged(parts: Sequence[Sequence[Point]], room: int) -> list[Point]:
 
 def _cost(point: Point) -> float:
     item = point.item()
-    texts = [point.claim, *(e["quote"] + e["source"] for e in item["evidence"])]
+    places = [(e["quote"] or point.claim) + e["source"] for e in item["evidence"]]
+    texts = [point.claim, *places]
     return sum(size_of(text) for text in texts) + FRAME_TOKENS * len(texts) / 2
 
 
@@ -184,15 +191,15 @@ def _pairs(points: Iterable[Point]) -> set[str]:
     """Return lines without their numbers of which there are two, and no more."""
     found: dict[str, set[str]] = {}
     for point in points:
-        found.setdefault(_NUMBER.sub("#", point.quote), set()).add(point.mark)
+        found.setdefault(_NUMBER.sub("#", point.text), set()).add(point.mark)
     return {bare for bare, marks in found.items() if len(marks) == 2}
 
 
 def _is_twin(one: Point, other: Point, pairs: Collection[str]) -> bool:
     if one.mark == other.mark:
         return True
-    is_pair = _NUMBER.sub("#", one.quote) in pairs
-    return is_pair and _differs_in_one_number(one.quote, other.quote)
+    is_pair = _NUMBER.sub("#", one.text) in pairs
+    return is_pair and _differs_in_one_number(one.text, other.text)
 
 
 def _differs_in_one_number(one: str, other: str) -> bool:

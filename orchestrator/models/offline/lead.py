@@ -13,12 +13,12 @@ from orchestrator.models.offline.chapters import Chapter, Task, newest_chapter
 from orchestrator.models.offline.explorer import alone, look
 from orchestrator.models.offline.ranking import Question
 from orchestrator.models.offline.reading import Call, Conversation
+from orchestrator.models.offline.recollecting import notes_of, opening
 from orchestrator.models.offline.report import (
     Draft,
     compose,
     without_citations,
 )
-from orchestrator.models.offline.recollecting import notes_of, opening
 from orchestrator.models.offline.roles import asks_for_summary
 from orchestrator.models.offline.rounds import (
     MAX_ROUNDS,
@@ -65,22 +65,31 @@ def lead(conversation: Conversation) -> list[Step]:
         if steps:
             return steps
     results = results_of(rounds)
-    if steps := _look_again(view, task, results):
-        return steps
+    steps = _look_again(view, task, results)
+    own: list[AgentResult] = []
+    if not steps:
+        steps, own = _by_own_search(chapter, rounds[-1], scope)
+    return steps or _hand_in(chapter, [*results, *own], scope)
+
+
+def _by_own_search(
+    chapter: Chapter, last: Round, scope: Scope
+) -> tuple[list[Step], list[AgentResult]]:
+    """Return the next searches for what no subagent takes, or what they found."""
+    view, task = chapter.view, chapter.task
     # Refused to the end, or more than the subagents can take.
-    left = [number for group in rounds[-1].groups for number in group]
-    left += rounds[-1].left
-    if left and not scope.is_closed and "grep" in view.tools:
-        texts = [task.questions[number - 1] for number in left]
-        steps = look(view, texts, scope)
-        if steps and not view.must_end:
-            return steps
-        own = alone(view, texts, scope) if view.named("grep") else []
-        results += [
-            replace(result, questions=[number])
-            for number, result in zip(left, own, strict=False)
-        ]
-    return _hand_in(chapter, results, scope)
+    left = [*(number for group in last.groups for number in group), *last.left]
+    if not left or scope.is_closed or "grep" not in view.tools:
+        return [], []
+    texts = [task.questions[number - 1] for number in left]
+    steps = look(view, texts, scope)
+    if steps and not view.must_end:
+        return steps, []
+    own = alone(view, texts, scope) if view.named("grep") else []
+    return [], [
+        replace(result, questions=[number])
+        for number, result in zip(left, own, strict=False)
+    ]
 
 
 def _goes_on(finish: Call) -> bool:
@@ -96,7 +105,9 @@ def _look_again(
         # What was brought needs the room that notes have.
         steps = [*(s for s in (_note("Plan", OPENS),) if not _has(view, s)), *steps]
     listings = view.named("list_dir")
-    is_bare = "list_dir" in view.tools and not view.listed and len(listings) < MAX_LISTINGS
+    is_bare = (
+        "list_dir" in view.tools and not view.listed and len(listings) < MAX_LISTINGS
+    )
     if task.constraints and is_bare and not view.must_end and not steps:
         return [*notes_of(view, results), ("list_dir", {"path": "."})]
     return steps

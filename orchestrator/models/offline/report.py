@@ -311,9 +311,7 @@ def _failure(number: int, results: Sequence[AgentResult]) -> str:
     return "; ".join(f"{r.agent}: {_plain(shortened(r.state, 200))}" for r in failed)
 
 
-def _unseen(
-    number: int, results: Sequence[AgentResult], words: dict[str, str]
-) -> str:
+def _unseen(number: int, results: Sequence[AgentResult], words: dict[str, str]) -> str:
     """Return that items for a question were handed in and are not in sight, or ""."""
     mine = [r for r in results if number in r.questions or not r.questions]
     hidden = [r.agent for r in mine if r.items and not r.places]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.models.offline.answers import parse_results
@@ -23,56 +22,56 @@ from orchestrator.models.offline.key_points import (
     room_for,
     size_of,
 )
-from orchestrator.models.offline.passages import Page
+from orchestrator.models.offline.noting import steps_before
+from orchestrator.models.offline.parts import (
+    Group,
+    Part,
+    fresh_parts,
+    groups_of,
+    note_of,
+    parts_in,
+    quoted,
+    reading_of,
+    told_so_far,
+)
 from orchestrator.models.offline.phrases import shortened
 from orchestrator.models.offline.places import span
 from orchestrator.models.offline.reading import (
-    Call,
     Conversation,
     asking_sections,
     bullets,
     paths_in,
     sections,
 )
-from orchestrator.models.offline.searching import rows_of
+from orchestrator.models.offline.recollecting import lacking, opening
 
 __all__ = ["digest"]
 
 MAX_DOCUMENTS = 6
 MAX_PARTS = 150
+MAX_STEPS = 200
+"""Steps that are gone; then it is handed in."""
+MAX_AGAIN = 3
+AT_ONCE, MAX_NAMED = 8, 6
+"""How often places are opened again for their quotes, and how many of them at once."""
 NOTED = 5
-MAX_NOTE_CHARS = 160
 MAX_SECTION_CHARS = 7500
 """Of a section of the notes; a little less than it may hold."""
+MIN_SECTION_CHARS = 600
+NOTES_SHARE = 0.4
+"""Of a page of the document; so much of the notes stays in sight in small windows."""
+SHORT_CHARS = 80
 DEFAULT_TOKENS = 1200
+Lines = tuple[str, int, int]
+"""Path, first and last line."""
+AGAIN = "- Places opened again for their quotes."
 
-_HEAD = re.compile(
-    r": (?:lines \d+-\d+ of (?P<of>\d+)|all (?P<all>\d+) lines|its only)"
-)
-_MORE = re.compile(r"^\[\d+ more lines; go on with first_line=(\d+)\]", re.MULTILINE)
 _RANGE = re.compile(r"\blines (\d+)\s?[-–]\s?(\d+)\b", re.IGNORECASE)
 _TOKENS = re.compile(r"\bat most (\d+) tokens\b")
 _HEADING = re.compile(r"^#{1,3}\s+(\S.*?)\s*#*$")
 _METHOD = (
     "Extracted without a language model: these lines hold numbers, rules or terms."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One page of a document as it was read."""
-
-    page: Page
-    first: int
-    last: int
-    total: int
-    next_line: int
-    """Where the document goes on; 0 at its end."""
-
-    @property
-    def name(self) -> str:
-        """Return it as a source names it."""
-        return f"{self.page.path}:{span(self.first, self.last)}"
 
 
 def digest(conversation: Conversation) -> list[Step]:
@@ -87,16 +86,29 @@ def digest(conversation: Conversation) -> list[Step]:
     focus = bullets(sections(conversation.first).get("questions", ""))
     asked = _RANGE.search("\n".join(texts))
     lines = Range(int(asked[1]), int(asked[2])) if asked else Range()
-    parts = _parts(conversation)
-    if not conversation.must_end:
-        steps = _notes(conversation, parts, focus)
-        handed_out = None if asked else _hand_out(conversation, documents, parts, focus)
-        reads = _next_reads(conversation, documents, parts, lines)
-        goes_on = handed_out or ([] if covered(conversation) is not None else reads)
-        if goes_on:
-            return [*steps, *goes_on]
-        return [*steps, _handing_in(conversation, documents, parts, lines, focus)]
-    return [_handing_in(conversation, documents, parts, lines, focus)]
+    parts = parts_in(conversation)
+    if conversation.must_end:
+        return [_handing_in(conversation, documents, lines, focus)]
+    steps = _notes(conversation, parts, lines, focus)
+    handed_out = None if asked else _hand_out(conversation, documents, parts, focus)
+    goes_on = handed_out or _goes_on(conversation, documents, parts, lines)
+    if goes_on:
+        return [*steps, *goes_on]
+    again = _again(conversation, focus)
+    return [*steps, *(again or [_handing_in(conversation, documents, lines, focus)])]
+
+
+def _goes_on(
+    conversation: Conversation,
+    documents: Sequence[str],
+    parts: Sequence[Part],
+    lines: Range,
+) -> list[Step]:
+    """Return the next pages, or what subagents brought and is not shown."""
+    if covered(conversation) is None:
+        return _next_reads(conversation, documents, parts, lines)
+    brought = parse_results(conversation.brought)
+    return opening(conversation, brought, places_only=True)
 
 
 def _documents(conversation: Conversation, texts: Sequence[str]) -> list[str]:
@@ -117,25 +129,6 @@ def _documents(conversation: Conversation, texts: Sequence[str]) -> list[str]:
 # ---- reading ------------------------------------------------------------------------
 
 
-def _parts(conversation: Conversation) -> list[Part]:
-    return [
-        _part(call)
-        for call in conversation.named("read_file")
-        if call.answered and not call.is_error
-    ]
-
-
-def _part(call: Call) -> Part:
-    head = _HEAD.search(call.result.partition("\n")[0])
-    rows = rows_of(call.result)
-    first = min(rows, default=1)
-    last = max(rows, default=first)
-    total = int((head and (head["of"] or head["all"])) or last)
-    more = _MORE.search(call.result)
-    page = Page(str(call.input.get("path")), rows)
-    return Part(page, first, last, total, int(more[1]) if more else 0)
-
-
 def _next_reads(
     conversation: Conversation,
     documents: Sequence[str],
@@ -144,9 +137,9 @@ def _next_reads(
 ) -> list[Step]:
     """Return the next page of each document that is not read to its end."""
     steps: list[Step] = []
-    for path in documents if len(parts) < MAX_PARTS else ():
-        mine = [part for part in parts if part.page.path == path]
-        start = mine[-1].next_line if mine else lines.first
+    is_over = len(parts) >= MAX_PARTS or steps_before(conversation) >= MAX_STEPS
+    for path in () if is_over else documents:
+        start = reading_of(conversation, path).next_line(lines.first)
         if not start or (lines.last and start > lines.last):
             continue
         given: dict[str, Any] = {"path": path}
@@ -160,43 +153,77 @@ def _next_reads(
 
 
 def _notes(
-    conversation: Conversation, parts: Sequence[Part], focus: Sequence[str]
+    conversation: Conversation,
+    parts: Sequence[Part],
+    lines: Range,
+    focus: Sequence[str],
 ) -> list[Step]:
     """Return the notes of the parts that have none yet.
 
-    A section holds only so much: where the next part does not fit, all is said again
-    in fewer lines.
+    A section holds only so much, and where steps make room only a part of it stays in
+    sight: where the next part does not fit, all is said again in fewer lines.
     """
-    if "update_notes" not in conversation.tools:
+    if "update_notes" not in conversation.tools or covered(conversation) is not None:
         return []
+    known = _known(conversation, focus)
+    noted = [group for group in groups_of(conversation) if group.is_headed]
+    room = _room(conversation, parts)
+    size = sum(len(note_of(group, most=NOTED)) + 2 for group in noted)
     steps: list[Step] = []
-    size = 0
-    for place, part in enumerate(parts):
-        text, mode = _noted(part, focus, NOTED), "append"
-        if size + len(text) > MAX_SECTION_CHARS:
-            text, mode = _shorter(parts[: place + 1], focus), "replace"
+    for part in fresh_parts(conversation):
+        own = Group(part.page.path, part.first, part.last, points_of(part.page, focus))
+        if any(group.holds(own) for group in noted):
+            continue
+        noted.append(own)
+        read = _told(conversation, own, lines)
+        text, mode = note_of(own, most=NOTED, read=read), "append"
+        if size + len(text) > room:
+            text, mode = f"{_shorter([*known, own], room // 2)}\n{read}", "replace"
             size = 0
         size += len(text) + 2
-        given = {"section": "Facts", "mode": mode, "text": text}
-        if not conversation.has_made("update_notes", given):
-            steps.append(("update_notes", given))
+        steps.append(("update_notes", {"section": "Facts", "mode": mode, "text": text}))
     return steps
 
 
-def _noted(part: Part, focus: Sequence[str], most: int) -> str:
-    points = points_of(part.page, focus)[:most]
-    told = [f"- {shortened(p.claim, MAX_NOTE_CHARS)} [{p.source}]" for p in points]
-    return "\n".join([f"### {part.name}", *(told or ["- nothing telling"])])
+def _told(conversation: Conversation, group: Group, lines: Range) -> str:
+    reading = reading_of(conversation, group.path)
+    # What is noted now is read up to here, whatever else stands beside it.
+    reading.ranges = [each for each in reading.ranges if each[0] <= group.last]
+    return told_so_far(group.path, reading, lines.first)
 
 
-def _shorter(parts: Sequence[Part], focus: Sequence[str]) -> str:
-    """Return the notes of all parts in half a section: fewer lines of each."""
+def _known(conversation: Conversation, focus: Sequence[str]) -> list[Group]:
+    """Return the parts by what is in sight, and else by what is noted of them."""
+    groups = [
+        Group(part.page.path, part.first, part.last, points_of(part.page, focus))
+        for part in fresh_parts(conversation)
+    ]
+    noted = groups_of(conversation)
+    kept = [g for g in noted if not any(other.holds(g) for other in groups)]
+    return sorted([*groups, *kept], key=lambda group: (group.path, group.first))
+
+
+def _room(conversation: Conversation, parts: Sequence[Part]) -> int:
+    """Return how many characters of notes stay in sight."""
+    is_tight = bool(conversation.so_far) or any(
+        call.is_cleared for call in conversation.calls
+    )
+    if not is_tight:
+        return MAX_SECTION_CHARS
+    sizes = [sum(map(len, part.page.lines.values())) for part in parts]
+    room = int(max(sizes, default=0) * NOTES_SHARE)
+    return min(max(room, MIN_SECTION_CHARS), MAX_SECTION_CHARS)
+
+
+def _shorter(groups: Sequence[Group], room: int) -> str:
+    """Return the notes of all parts within a size: fewer lines of each."""
     for most in range(NOTED - 1, 0, -1):
-        text = "\n\n".join(_noted(part, focus, most) for part in parts)
-        if len(text) <= MAX_SECTION_CHARS // 2:
+        text = "\n\n".join(note_of(group, most=most) for group in groups)
+        if len(text) <= room:
             return text
-    every = -(-len(text) // (MAX_SECTION_CHARS // 2))
-    return "\n\n".join(_noted(part, focus, 1) for part in parts[::every])
+    told = [note_of(group, most=1, chars=SHORT_CHARS) for group in groups]
+    every = -(-len("\n\n".join(told)) // room)
+    return "\n\n".join(told[::every])
 
 
 def _hand_out(
@@ -208,7 +235,8 @@ def _hand_out(
     """Return the `delegate` for a long document; None where it is read alone."""
     if "delegate" not in conversation.tools or len(documents) != 1 or not parts:
         return None
-    if conversation.named("delegate") or len(parts) > 1:
+    has_begun = len(conversation.named("read_file")) > 1 or conversation.so_far
+    if conversation.named("delegate") or has_begun:
         return None
     part = parts[0]
     briefs = briefs_for(
@@ -225,29 +253,76 @@ def _hand_out(
 # ---- handing in ---------------------------------------------------------------------
 
 
+def _chosen(
+    conversation: Conversation, focus: Sequence[str]
+) -> tuple[list[Point], list[Lines]]:
+    """Return the points of all parts that there is room for, and lines to open again.
+
+    A point whose lines are not in sight is chosen by its claim; where only its place is
+    known, it is chosen once the lines are open.
+    """
+    handed_out = covered(conversation) is not None
+    groups = [] if handed_out else [g.points for g in _known(conversation, focus)]
+    wanted: list[Lines] = []
+    for brought in _brought(conversation):
+        told, lacking_lines = quoted(conversation, [p for p in brought if _is_bare(p)])
+        groups.append([*(p for p in brought if not _is_bare(p)), *told])
+        wanted += lacking_lines
+    points = merged(groups, room_for(_max_tokens(conversation)))
+    points, lacking_lines = quoted(conversation, points)
+    return points, [*wanted, *lacking_lines]
+
+
+def _is_bare(point: Point) -> bool:
+    return point.claim == "…"
+
+
+def _again(conversation: Conversation, focus: Sequence[str]) -> list[Step]:
+    """Return what opens again the places that are cited and are not in sight."""
+    notes = [str(c.input.get("text")) for c in conversation.named("update_notes")]
+    times = "\n".join([conversation.so_far, *notes]).count(AGAIN)
+    if times >= MAX_AGAIN or steps_before(conversation) >= MAX_STEPS:
+        return []
+    steps: list[Step] = []
+    for path, first, last in _chosen(conversation, focus)[1]:
+        given = {"path": path, "first_line": first, "max_lines": last - first + 1}
+        if not conversation.has_made("read_file", given):
+            steps.append(("read_file", given))
+    if steps and "update_notes" in conversation.tools:
+        note = {"section": "Decisions", "mode": "append", "text": AGAIN}
+        return [("update_notes", note), *steps[:AT_ONCE]]
+    return steps[:AT_ONCE]
+
+
 def _handing_in(
     conversation: Conversation,
     documents: Sequence[str],
-    parts: Sequence[Part],
     lines: Range,
     focus: Sequence[str],
 ) -> Step:
     """Return the merged findings."""
     most = _max_tokens(conversation)
-    handed_out = covered(conversation) is not None
-    groups = [] if handed_out else [points_of(part.page, focus) for part in parts]
-    groups += _brought(conversation)
-    points = merged(groups, room_for(most))
-    missing = list(_unread(conversation, documents, parts, lines))
+    points, gone = _chosen(conversation, focus)
+    missing = list(_unread(conversation, documents, lines))
+    missing += [
+        f"what {result.agent} handed in could not be opened again"
+        for result in parse_results(conversation.brought)
+        if lacking(result)
+    ]
+    if gone:
+        places = ", ".join(f"`{path}:{span(a, b)}`" for path, a, b in gone[:MAX_NAMED])
+        missing.append(f"{len(gone)} places could not be opened again: {places}")
     gaps = gaps_in(conversation)
     status = "partial" if missing else "complete"
     if not points:
-        status = "failed" if not parts else "partial" if missing else "nothing_found"
+        was_read = any(reading_of(conversation, path).ranges for path in documents)
+        status = "partial" if missing else "nothing_found"
+        status = status if was_read else "failed"
     return (
         HAND_IN,
         {
             "status": status,
-            "summary": _summary(parts, most, shared_by=len(groups) * handed_out),
+            "summary": _summary(conversation, documents, most),
             "items": [point.item() for point in points],
             "open_questions": missing,
             "failed_attempts": [{"tried": TRIED, "why": gap} for gap in gaps],
@@ -266,45 +341,48 @@ def _brought(conversation: Conversation) -> Iterable[list[Point]]:
         yield [
             Point(p.claim, f"{p.path}:{span(p.first, p.last)}", p.quote)
             for p in result.places
-            if p.path and p.quote and not p.unsupported
+            if p.path and not p.unsupported
         ]
 
 
 def _unread(
-    conversation: Conversation,
-    documents: Sequence[str],
-    parts: Sequence[Part],
-    lines: Range,
+    conversation: Conversation, documents: Sequence[str], lines: Range
 ) -> Iterable[str]:
     """Yield what was not read, in words."""
     others = covered(conversation)
     for path in documents:
-        mine = [part for part in parts if part.page.path == path]
-        if not mine:
+        reading = reading_of(conversation, path)
+        if not reading.ranges:
             calls = conversation.named("read_file")
             errors = [c for c in calls if c.is_error and c.input.get("path") == path]
             why = f": {shortened(errors[-1].result, 200)}" if errors else ""
             yield f"`{path}` was not read{why}"
             continue
-        end = min(lines.last or mine[-1].total, mine[-1].total)
+        end = min(lines.last or reading.total, reading.total)
+        start = reading.next_line(lines.first)
         if others is not None:
             yield from (f"`{path}` {each} were not summarised" for each in others)
-        elif mine[-1].next_line and mine[-1].next_line <= end:
-            yield f"`{path}`, lines {span(mine[-1].next_line, end)}, were not read"
+        elif start and start <= end:
+            yield f"`{path}`, lines {span(start, end)}, were not read"
 
 
-def _summary(parts: Sequence[Part], most: int, *, shared_by: int) -> str:
+def _summary(conversation: Conversation, documents: Sequence[str], most: int) -> str:
     """Return how much was read, and the headings, within a share of the size."""
     room = most * 0.2
     said: list[str] = []
-    for path in dict.fromkeys(part.page.path for part in parts):
-        mine = [part for part in parts if part.page.path == path]
-        how = f"in {len(mine)} parts" if len(mine) > 1 else "in one part"
-        how = f"by {shared_by} subagents" if shared_by else how
-        said.append(f"`{path}` has {mine[-1].total} lines; read {how}.")
+    by_others = len(list(_brought(conversation)))
+    handed_out = covered(conversation) is not None
+    for path in documents:
+        reading = reading_of(conversation, path)
+        if not reading.ranges:
+            continue
+        count = len([g for g in _known(conversation, ()) if g.path == path])
+        how = f"in {count} parts" if count > 1 else "in one part"
+        how = f"by {by_others} subagents" if handed_out else how
+        said.append(f"`{path}` has {reading.total} lines; read {how}.")
     heads = [
         found[1]
-        for part in parts
+        for part in parts_in(conversation)
         for _number, line in sorted(part.page.lines.items())
         if part.page.is_prose and (found := _HEADING.match(line))
     ]
