@@ -153,8 +153,11 @@ def _turned(check: Check, claim: Claim, source: Near, within: Within) -> Doubt:
         and text in within.earlier
         and (text in within.moving or _UNFINISHED.search(text))
     ):
-        short = text if len(text) <= _BESIDE_CHARS else text[: _BESIDE_CHARS - 1] + "…"
-        end = len(claim.text)
+        # Inside the sentence, so that both stay one statement.
+        short = text.rstrip(_ENDS)
+        if len(short) > _BESIDE_CHARS:
+            short = short[: _BESIDE_CHARS - 1] + "…"
+        end = len(claim.text.rstrip(_ENDS))
         return Doubt(
             check,
             claim.text,
@@ -169,6 +172,7 @@ def _turned(check: Check, claim: Claim, source: Near, within: Within) -> Doubt:
 
 _OF_OTHERS: Final[frozenset[Status]] = frozenset({"confirmed", "asked", "denied"})
 _BESIDE_CHARS: Final = 120
+_ENDS: Final = " .!。！"
 _UNFINISHED: Final = re.compile(
     r"\b(?:yet|still|so far|to-?do|in progress|underway|ongoing|pending|now)\b|"
     r"\bcurrently\b|\bfail|\bpass|尚|还没|还未|未|仍|暂|正在|进行中|目前|失败|通过",

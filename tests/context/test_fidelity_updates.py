@@ -139,6 +139,18 @@ def test_where_a_figure_comes_from_is_left_as_the_model_tells_it(line: str) -> N
     assert found.findings == ()
 
 
+def test_a_mended_summary_is_borne_out_by_itself() -> None:
+    for case in [*UPDATED, *RESTATED]:
+        once = checked(case).corrected
+
+        twice = check(once, old=[once], state=case.get("state", ()))
+
+        assert check(twice.corrected, old=[once, twice.corrected]).findings == ()
+        assert "source" not in twice.corrected, case
+        if "(source: " not in once:
+            assert (twice.corrected, twice.findings) == (once, ())
+
+
 def test_the_newest_of_what_was_before_is_told() -> None:
     old = [under("facts", "Failing tests: 37"), "Only 21 tests are failing now."]
 
