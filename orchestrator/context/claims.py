@@ -96,7 +96,7 @@ def _figures(
             _changed_from(number, claim, each, is_sole=is_sole)
             for each in (near, around[number])
         )
-        sources = next(filter(None, found), [])
+        sources = _alike_first(claim, next(filter(None, found), []), old)
         contrary = sources[0][1] if sources else None
         if is_supported(number, claim, contrary, old):
             continue
@@ -134,10 +134,8 @@ def _told_beside(
         is_along = source.text in moved and source.text in within.earlier
         is_moved = has_moved(number, claim, source, within=within, is_along=is_along)
         was, place = sources[0]
-        if is_moved:
-            was, place = max(sources, key=lambda each: each[1].place)
-            if within.section in MOVING and place.claim.text in within.moving:
-                continue
+        if is_moved and within.section in MOVING and source.text in within.moving:
+            continue
         told = place.claim.text
         told = told[slice(*written(told, was))].strip()
         yield _beside("numbers", claim, place, number, told, is_moved=is_moved)
@@ -279,6 +277,24 @@ def _changed_from(
             at = claim.numbers.index(number)
             found.append((each.claim.numbers[at], each))
     return found
+
+
+def _alike_first(
+    claim: Claim, sources: Sequence[tuple[Number, Near]], old: Statements
+) -> list[tuple[Number, Near]]:
+    """Return what may stand in a number's place, the most alike first, then the newest.
+
+    Alike is what has another number of the claim, then what tells little else.
+    """
+    own = {v for n in claim.numbers for v in n.values}
+
+    def rank(source: tuple[Number, Near]) -> tuple[bool, float, int]:
+        other = source[1].claim
+        is_same_row = any(own & set(n.values) for n in other.numbers)
+        share = source[1].share * old.share(other.terms, claim.terms)
+        return is_same_row, round(share, 1), source[1].place
+
+    return sorted(sources, key=rank, reverse=True)
 
 
 def _is_known(number: Number, claim: Claim, old: Statements, section: str) -> bool:

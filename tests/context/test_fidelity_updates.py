@@ -25,7 +25,7 @@ def load(*names: str) -> list[dict[str, Any]]:
 
 
 SETS = ("", "_more", "_third", "_fourth")
-UPDATED = load(*(f"updated{name}.yaml" for name in SETS))
+UPDATED = load(*(f"updated{name}.yaml" for name in (*SETS, "_fifth")))
 RESTATED = load(*(f"restated{name}.yaml" for name in SETS))
 
 
@@ -157,6 +157,19 @@ def test_the_newest_of_what_was_before_is_told() -> None:
     found = check(under("facts", "Failing tests: 14"), old=old)
 
     assert line_of(found) == "Failing tests: 14 (before: 21)"
+
+
+def test_what_was_before_is_of_the_same_thing() -> None:
+    earlier = (
+        "- Migrated 12 of 40 files (src/a.py to src/l.py).\n- Files to migrate: 28"
+    )
+
+    found = check(
+        under("facts", "Migrated 25 of 40 files."),
+        old=[f"## Facts and figures\n\n{earlier}"],
+    )
+
+    assert line_of(found) == "Migrated 25 (before: 12) of 40 files."
 
 
 def test_an_approval_that_nobody_gave_is_replaced_by_its_source() -> None:
