@@ -7,6 +7,7 @@ old history holds, whatever dies.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -53,6 +54,9 @@ LEAST_GAIN: Final = 0.05
 """Of a request; a compaction that gives less is none."""
 LEAST_SUMMARY_TOKENS: Final = 300
 """A summary may be as long, however little it stands for; else half of that."""
+FLAT_PARTS: Final = (1.0, 0.5, 0.2)
+"""Of their sizes, that all parts have where a conversation is said in one message: the
+first with which it fits."""
 MOST_PUT_BACK: Final = 40
 """Lines that checks of summaries have put back and that are kept."""
 
@@ -141,10 +145,15 @@ class Compactor:
             made = await self._made(
                 state, dropped, tail, pulse, numbers=numbers, by_model=by_model
             )
-        text, reopened = await self._text(state, made, tail, numbers)
-        seconds = self.clock.monotonic() - began
+        text = await self._text(state, made, tail, numbers)
         return self._apply(
-            state, made, text, reopened, why=why, kept=len(tail), seconds=seconds
+            state,
+            made,
+            text,
+            why=why,
+            kept=len(tail),
+            room=_room(numbers),
+            began=began,
         )
 
     async def flatten(self, state: AgentState, *, numbers: Numbers, why: str) -> bool:
@@ -164,20 +173,31 @@ class Compactor:
             return False
         cut = safe_cut(messages, keep_steps=1)
         dropped, tail = messages[1:cut], messages[cut:]
-        made = _Made("mechanical")
-        if dropped:
-            made = await self._made(
-                state, dropped, tail, Pulse(), numbers=numbers, by_model=False
-            )
-        text, reopened = await self._text(state, made, tail, numbers)
-        room = max(numbers.tail_tokens, numbers.read_tokens)
         first = len(state.transcript.steps) - _steps_in(tail) + 1
-        text.newest = render(
-            tail, count=state.count, limit_tokens=room, first_step=first
-        )
-        seconds = self.clock.monotonic() - began
+        for part in FLAT_PARTS:
+            smaller = _part_of(numbers, part)
+            made = _Made("mechanical")
+            if dropped:
+                made = await self._made(
+                    state, dropped, tail, Pulse(), numbers=smaller, by_model=False
+                )
+            text = await self._text(state, made, tail, smaller)
+            room = max(smaller.tail_tokens, smaller.read_tokens)
+            text.newest = render(
+                tail, count=state.count, limit_tokens=room, first_step=first
+            )
+            whole = text.filled(self.words, last=len(state.transcript.steps))
+            parts = text.parts(whole, count=state.count)
+            if state.shown.size_with(parts, kept=0) <= _room(numbers):
+                break
         return self._apply(
-            state, made, text, reopened, why=why, kept=0, seconds=seconds
+            state,
+            made,
+            text,
+            why=why,
+            kept=0,
+            room=_room(numbers),
+            began=began,
         )
 
     def _apply(
@@ -185,13 +205,16 @@ class Compactor:
         state: AgentState,
         made: _Made,
         text: Replacement,
-        reopened: Sequence[Reopened],
         *,
         why: str,
         kept: int,
-        seconds: float,
+        room: float,
+        began: float,
     ) -> bool:
-        """Make the edit and write it down, if it makes the conversation shorter."""
+        """Make the edit and write it down, if it makes the conversation shorter.
+
+        That is by a share of it, or so that it fits `room`, which it does not yet.
+        """
         shown = state.shown
         kept_steps = _steps_in(shown.messages[len(shown) - kept :])
         last = len(state.transcript.steps) - kept_steps
@@ -199,7 +222,8 @@ class Compactor:
         parts = text.parts(whole, count=state.count)
         before = shown.tokens
         after = shown.size_with(parts, kept=kept)
-        if after > before * (1 - LEAST_GAIN) and why != "thinking":
+        is_shorter = after <= before * (1 - LEAST_GAIN) or after <= room < before
+        if not is_shorter and why != "thinking":
             return False
         event = ContextCompacted(
             turn=state.turns + 1,
@@ -219,12 +243,12 @@ class Compactor:
             own_rules=made.own_rules,
             failures=made.draft.failures,
             usd=made.draft.usd,
-            seconds=round(seconds, 3),
+            seconds=round(self.clock.monotonic() - began, 3),
             tokens_in=made.draft.tokens_in,
             tokens_out=made.draft.tokens_out,
-            reopened=[each.path for each in reopened],
+            reopened=[each.path for each in text.reopened],
             spares_newest=state.spares_newest,
-            files=[seen for each in reopened for seen in each.files],
+            files=[seen for each in text.reopened for seen in each.files],
         )
         event = replace(event, thinking=state.compact(event))
         self.log.append(event, agent=self.spec.id)
@@ -320,7 +344,7 @@ class Compactor:
         made: _Made,
         tail: Sequence[Message],
         numbers: Numbers,
-    ) -> tuple[Replacement, list[Reopened]]:
+    ) -> Replacement:
         """Return the parts of what stands in the place of the steps."""
         record = self._record(state, made.added, kept=len(tail))
         summary = made.summary.render()
@@ -337,11 +361,28 @@ class Compactor:
         wanted = wanted_files(
             record.files, open_work, tail=tail, most=numbers.reopen_files
         )
-        reopened: list[Reopened] = []
         if wanted and numbers.reopen_tokens:
-            reopened = await self.reopen(wanted, numbers.reopen_tokens)
-            text.files = "\n\n".join(each.text for each in reopened)
-        return text, reopened
+            text.reopened = await self.reopen(wanted, numbers.reopen_tokens)
+        return text
+
+
+def _room(numbers: Numbers) -> float:
+    """Return how long a request may be, beside a whole reply."""
+    if numbers.window_tokens is None:
+        return math.inf
+    return numbers.window_tokens - numbers.output_tokens
+
+
+def _part_of(numbers: Numbers, part: float) -> Numbers:
+    """Return the numbers with a part of the sizes of what a compaction leaves."""
+    return replace(
+        numbers,
+        state_tokens=int(numbers.state_tokens * part),
+        summary_tokens=int(numbers.summary_tokens * part),
+        tail_tokens=int(numbers.tail_tokens * part),
+        read_tokens=int(numbers.read_tokens * part),
+        reopen_tokens=int(numbers.reopen_tokens * part),
+    )
 
 
 def _steps_in(messages: Sequence[Message]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +14,18 @@ from orchestrator.context.shown import Shown
 from orchestrator.context.view import View, make_head, make_view
 from orchestrator.events import ModelRequested
 from orchestrator.ids import sha256
-from orchestrator.messages import Block, Message, text_block, text_of, user_message
+from orchestrator.messages import Block, Message, encode, text_block, user_message
 from orchestrator.models.fields import request_fields
 
-__all__ = ["Aside", "Outgoing", "alone", "beside", "ordinary", "question"]
+__all__ = [
+    "Aside",
+    "Outgoing",
+    "alone",
+    "beside",
+    "ordinary",
+    "question",
+    "size_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +138,7 @@ def beside(state: AgentState, spec: AgentSpec, route: Route, aside: Aside) -> Ou
         newest_written=False,
         aside=aside.messages,
     )
-    more = sum(state.count(text_of(each["content"])) for each in aside.messages)
+    more = sum(size_of(each, state.count) for each in aside.messages)
     return Outgoing(
         route=route,
         view=view,
@@ -153,7 +161,7 @@ def alone(state: AgentState, route: Route, aside: Aside) -> Outgoing:
     )
     shown = Shown()
     for message in aside.messages:
-        tokens = state.count(text_of(message["content"]))
+        tokens = size_of(message, state.count)
         shown.append(message["role"], message["content"], tokens=tokens)
     view = make_view(
         head, shown, max_output_tokens=aside.output_tokens, previous_end=None
@@ -167,6 +175,16 @@ def alone(state: AgentState, route: Route, aside: Aside) -> Outgoing:
         tools=[],
         composition={"text": shown.tokens},
         purpose=aside.purpose,
+    )
+
+
+def size_of(message: Message, count: Callable[[str], int]) -> int:
+    """Return the estimated tokens of a message, calls and thinking in it included."""
+    return sum(
+        count(str(block["text"]))
+        if block.get("type") == "text"
+        else count(encode(block).decode())
+        for block in message["content"]
     )
 
 

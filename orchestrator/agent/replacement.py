@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from orchestrator.agent.hooks import Words
+from orchestrator.agent.reopening import Reopened
 from orchestrator.context.stubs import digest_of
 from orchestrator.ids import reference_of
 from orchestrator.messages import Message, encode, text_of
@@ -22,7 +23,7 @@ class Replacement:
         summary: of the steps.
         own_rules: rules that nobody gave, a line each.
         subagents: where each stands.
-        files: those that the open work needs, as they are now.
+        reopened: files that the open work needs, as they are now.
         newest: the newest step, where that does not stand behind it.
     """
 
@@ -30,8 +31,13 @@ class Replacement:
     summary: str = ""
     own_rules: str = ""
     subagents: str = ""
-    files: str = ""
     newest: str = ""
+    reopened: list[Reopened] = field(default_factory=list)
+
+    @property
+    def files(self) -> str:
+        """Return what those files hold."""
+        return "\n\n".join(each.text for each in self.reopened)
 
     def filled(self, words: Words, *, last: int) -> str:
         """Return the whole text.

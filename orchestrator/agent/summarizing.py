@@ -14,7 +14,7 @@ import anyio
 
 from orchestrator.agent.caller import Caller
 from orchestrator.agent.hooks import Words
-from orchestrator.agent.outgoing import Aside, question
+from orchestrator.agent.outgoing import Aside, question, size_of
 from orchestrator.agent.parking import Asked
 from orchestrator.agent.pulse import Pulse
 from orchestrator.agent.spec import AgentSpec
@@ -34,7 +34,7 @@ from orchestrator.messages import (
     tool_result,
     user_message,
 )
-from orchestrator.models.base import Reply, Usage
+from orchestrator.models.base import EXCEEDED, Reply, Usage
 from orchestrator.models.choose import smallest
 from orchestrator.models.lengths import told_lengths
 
@@ -148,10 +148,23 @@ class Summarizer:
                 "summarize_again", reason=_WHY_AGAIN[problem], tokens=tokens
             )
             asked = _again(asked, reply, again)
+            # What was answered is in the next request too.
+            output = self._output(state, numbers, asked=asked)
+            if output < LEAST_OUTPUT_TOKENS:
+                break
         return draft
 
-    def _output(self, state: AgentState, numbers: Numbers) -> int:
-        """Return how long the answer may be, in tokens; thinking included."""
+    def _output(
+        self, state: AgentState, numbers: Numbers, *, asked: Sequence[Message] = ()
+    ) -> int:
+        """Return how long the answer may be, in tokens; thinking included.
+
+        Args:
+            state: the agent's.
+            numbers: of its policy.
+            asked: what is said behind the conversation, if that is more than the
+                request for a summary.
+        """
         wanted = int(numbers.summary_tokens * TOO_LONG) + THOUGHT_TOKENS
         if self.model:
             return wanted
@@ -159,6 +172,8 @@ class Summarizer:
         if window is None:
             return wanted
         prompt = state.count(self._prompt(numbers))
+        if asked:
+            prompt = sum(size_of(each, state.count) for each in asked)
         return min(wanted, window - likely_tokens(state.shown, more=prompt))
 
     def _prompt(self, numbers: Numbers) -> str:
@@ -262,7 +277,7 @@ def _problem(reply: Reply, count: Callable[[str], int], *, limit_tokens: int) ->
         return "empty"
     if count(text) > 2 * limit_tokens:
         return "three times too long"
-    return "cut off" if reply.stop_reason == "max_tokens" else ""
+    return "cut off" if reply.stop_reason in ("max_tokens", EXCEEDED) else ""
 
 
 def _room(error: ModelError, output: int) -> int:

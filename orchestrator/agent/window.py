@@ -34,6 +34,9 @@ __all__ = [
 
 MAX_OUTPUT_TOKENS: Final = 64_000
 """No reply is asked for that is longer, whatever the model can say."""
+SHORT_PART: Final = 16
+SHORT_OUTPUT_TOKENS: Final = 512
+"""In small windows, replies of this part of it, and of so many tokens, are of use."""
 MARGIN: Final = 1.1
 """Above what is only estimated."""
 TURN_TOKENS: Final = 64
@@ -60,7 +63,9 @@ def output_within(state: AgentState, window: int | None) -> int:
     most, window = state.max_output_tokens, smallest(window, state.window)
     if window is None:
         return most
-    room, least = window - state.shown.tokens, min(most, LEAST_OUTPUT_TOKENS)
+    short = max(window // SHORT_PART, SHORT_OUTPUT_TOKENS)
+    least = min(most, LEAST_OUTPUT_TOKENS, short)
+    room = window - state.shown.tokens
     if room < least:
         raise window_full(state, window)
     return min(most, max(window - likely_tokens(state.shown), least))

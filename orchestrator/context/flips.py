@@ -235,7 +235,7 @@ _OUTCOMES: Final = frozenset(
 
 def _adds_denial(claim: Claim, source: Claim, old: Statements) -> bool:
     """Return whether the claim denies what the source tells without denying it."""
-    if has_shade(source.text):
+    if has_shade(source.text) or _is_other(claim, source):
         return False
     for part in clauses(claim.text):
         about = frozenset(terms(part))
@@ -245,6 +245,13 @@ def _adds_denial(claim: Claim, source: Claim, old: Statements) -> bool:
         if heads & source.terms:
             return True
     return False
+
+
+def _is_other(claim: Claim, source: Claim) -> bool:
+    """Return whether both name things, and none that is of the other one's."""
+    mine, theirs = claim.names, source.names
+    is_shared = any(one in other or other in one for one in mine for other in theirs)
+    return bool(mine and theirs) and not is_shared
 
 
 def _digits(text: str) -> set[str]:
@@ -325,6 +332,8 @@ def made_up(
     pooled: set[str] = set()
     for share, other in rated:
         urges = is_ruling(other.text) or _URGES.search(other.text)
+        if not urges and _is_other(claim, other):
+            continue
         if share >= (_RULE_FROM_RULE if urges else _RULE_FROM_ANY):
             return None
         if urges and share >= 0.2:

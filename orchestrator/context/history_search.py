@@ -26,6 +26,9 @@ SNIPPET_TOKENS: Final = 90
 """Most that is shown of one item."""
 # Its results repeat the query, so that they would be found first.
 _LEFT_OUT: Final = frozenset({"recall"})
+# What these look for is no find: it comes after all that was read or said.
+_QUESTIONS: Final = frozenset({"grep", "glob", "read_ref"})
+_ASKED: Final = -1.0
 _LINE_CHARS: Final = 240
 _MOST_LINES: Final = 8
 _MOST_TERMS: Final = 24
@@ -41,6 +44,8 @@ _RUN: Final = re.compile(
     rf"(?:(?![{_WIDE}])\w))?)"
 )
 _PARTS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
+# The number of a line, as `read_ref` shows it.
+_NUMBERED: Final = re.compile(r"^\d+\t")
 _STOP: Final = frozenset(
     {
         "a", "an", "and", "are", "as", "at", "be", "by", "did", "do", "does", "for",
@@ -72,13 +77,27 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """One item as text; `low` is the same in small letters, and as long."""
+    """One item as text; `low` is the same in small letters, and as long.
+
+    The first `asked` characters of it only say what was looked for.
+    """
 
     ref: str
     step: int
     what: str
     text: str
     low: str
+    asked: int = 0
+
+    def found(self, snippet: str, score: float) -> Found:
+        return Found(self.ref, self.step, self.what, snippet, round(score, 4))
+
+    def hits(self, terms: Sequence[_Term]) -> tuple[list[float], bool]:
+        """Return how often each term is there, and whether only in a question."""
+        found = _hits(self.low[self.asked :], terms)
+        if any(found) or not self.asked:
+            return found, False
+        return _hits(self.low[: self.asked], terms), True
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +147,14 @@ class HistoryIndex:
         terms = _terms(query[:_QUERY_CHARS])
         if not texts or not terms:
             return []
-        hits = [_hits(each.low, terms) for each in texts]
+        counted = [each.hits(terms) for each in texts]
+        hits = [found for found, _ in counted]
         rarity = _rarity(terms, hits)
         sizes = [len(each.low) for each in texts]
         usual = sum(sizes) / len(sizes) or 1.0
         phrase = " ".join(query.lower().split())
         ranked = []
-        for text, found, size in zip(texts, hits, sizes, strict=True):
+        for text, (found, is_asked), size in zip(texts, counted, sizes, strict=True):
             if not any(found):
                 continue
             score = _score(terms, found, rarity, size / usual)
@@ -143,19 +163,16 @@ class HistoryIndex:
             sure = sum(
                 rarity[n] for n, term in enumerate(terms) if found[n] and _is_sure(term)
             )
+            if is_asked:
+                sure = _ASKED
             ranked.append((sure, score, text.step, text))
         ranked.sort(key=lambda each: each[:3], reverse=True)
         weights = [term.weight * rare for term, rare in zip(terms, rarity, strict=True)]
-        return [
-            Found(
-                text.ref,
-                text.step,
-                text.what,
-                _snippet(text, terms, weights, count),
-                round(sure * 100 + score, 4),
-            )
-            for sure, score, _, text in ranked[:max_items]
-        ]
+        best = (
+            text.found(_snippet(text, terms, weights, count), sure * 100 + score)
+            for sure, score, _, text in ranked
+        )
+        return _without_copies(best, max_items)
 
 
 def search(
@@ -170,6 +187,20 @@ def search(
     index = HistoryIndex()
     index.extend(messages)
     return index.search(query, max_items=max_items, count=count, before=before)
+
+
+def _without_copies(best: Iterator[Found], max_items: int) -> list[Found]:
+    """Return the first items; those that only show again what others do come last."""
+    chosen: list[Found] = []
+    copies: list[Found] = []
+    shown: set[str] = set()
+    for found in best:
+        lines = {_NUMBERED.sub("", line) for line in found.snippet.split("\n")}
+        (copies if lines <= shown else chosen).append(found)
+        shown |= lines
+        if len(chosen) == max_items:
+            break
+    return [*chosen, *copies][:max_items]
 
 
 def _texts(step: Step) -> Iterator[_Text]:
@@ -187,9 +218,11 @@ def _texts(step: Step) -> Iterator[_Text]:
         given = given if isinstance(given, Mapping) else {}
         result = step.result_of(place)
         answer = text_of(result.get("content") or "") if result else ""
-        text = "\n".join([_given(name, given), answer])
-        what = short_call(name, given)
-        yield _Text(f"{step.ref}.{place}", step.number, what, text, _lowered(text))
+        asked = _given(name, given)
+        text = "\n".join([asked, answer])
+        what, ref = short_call(name, given), f"{step.ref}.{place}"
+        length = len(asked) if name in _QUESTIONS else 0
+        yield _Text(ref, step.number, what, text, _lowered(text), length)
 
 
 def _words_of(block: Block) -> str:

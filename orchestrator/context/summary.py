@@ -170,11 +170,24 @@ def is_nothing(text: str) -> bool:
 
 
 def _body(text: str) -> str:
-    """Return what is between the tags of a summary, or all but asides."""
-    inside = _TAGS.findall(text)
-    body = max(inside, key=len) if inside else _without_asides(text)
+    """Return what is between the tags of a summary, or all but asides.
+
+    A summary may quote such tags, of documentation or of pages: they hold less of it
+    than what stands outside of them.
+    """
+    body = _without_asides(text)
+    if inside := _TAGS.findall(text):
+        tagged = max(inside, key=len)
+        if _named(tagged) >= _named(_TAGS.sub("", body)):
+            body = tagged
     fenced = _FENCED.match(body)
     return fenced[1] if fenced else body
+
+
+def _named(text: str) -> int:
+    """Return how many named sections a text opens."""
+    headings = (_heading(line, "notes", 0) for line in text.splitlines())
+    return len({found[0] for found in headings if found} - {"notes"})
 
 
 def _without_asides(text: str) -> str:

@@ -23,6 +23,7 @@ from orchestrator.testing import (
     think,
 )
 
+EXCEEDED = "model_context_window_exceeded"
 slow = partial(pytest.param, marks=pytest.mark.slow)
 RARELY = {"every_turns": 6, "summary_share": 0.02}
 PARTS = 9
@@ -67,13 +68,14 @@ def answers(*steps: Step) -> Callable[[ModelRequest, int], Step]:
         ([LONG, LONG], "model", ["three times too long"] * 2),
         slow([reply(CUT, stop_reason="max_tokens")], "model", ["cut off"]),
         ([reply(CUT, stop_reason="max_tokens")] * 2, "model", ["cut off"] * 2),
+        ([reply(CUT, stop_reason=EXCEEDED)], "model", ["cut off"]),
         (["I am sorry, but I cannot summarise this."], "mechanical", []),
     ],
     ids=[
         "nothing", "blanks", "nothing, then a summary", "two tool calls", "a tool call",
         "thinking and a tool call", "a refusal", "an overload", "an error", "too long",
         "three times the length", "twice three times the length", "cut", "cut twice",
-        "an excuse",
+        "cut by the window", "an excuse",
     ],
 )  # fmt: skip
 async def test_whatever_the_answer_the_run_goes_on_and_the_event_says_how(

@@ -115,8 +115,8 @@ class TestBeforeItLeaves:
         self, tmp_path: Path
     ) -> None:
         bench = make(tmp_path, window=9000)
-        bench.tools = [Echo(lambda _text: LONG)]
-        usage = Usage(input_tokens=7400, output_tokens=100)
+        bench.tools = [Echo(lambda _text: LONG[:400])]
+        usage = Usage(input_tokens=8450, output_tokens=100)
 
         outcome = await bench.run([reply(use("t1"), usage=usage), DONE])
 

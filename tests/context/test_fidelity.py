@@ -588,3 +588,16 @@ def test_a_rule_about_another_thing_is_another_rule() -> None:
     )
 
     assert sorted(found.added) == rules[1:]
+
+
+def test_what_was_done_to_one_file_is_no_source_of_a_rule_about_another() -> None:
+    rule = "Never read src/part_005.py."
+
+    found = check(
+        f"## Open items and next step\n- {rule}",
+        "I read the parts.",
+        state=["- `src/part_087.py`: read in h19"],
+    )
+
+    assert found.own_rules == (rule,)
+    assert "src/part_087.py" not in found.corrected

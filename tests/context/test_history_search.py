@@ -119,3 +119,27 @@ def test_a_search_in_300_steps_of_3000_tokens_is_quick() -> None:
     began = perf_counter()
     search(messages, "which ticket is about the gateway?", max_items=5, count=estimate)
     assert perf_counter() - began < 0.5  # 0.03 s on an idle machine
+
+
+def test_what_was_read_comes_before_what_was_only_looked_for() -> None:
+    """A search that found nothing, and copies of it, hide no find."""
+    read = {"path": "notes.txt"}
+    steps = [("read_file", read, "RELEASE CODE: amber-4471\n" + "filler line\n" * 400)]
+    steps += [("grep", {"pattern": f"release code {n}"}, "no match") for n in range(6)]
+    first = "10\tReport the release code."
+    steps += [("read_ref", {"ref": "h0"}, first) for _ in range(6)]
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": [{"type": "text", "text": first[3:]}]}
+    ]
+    for number, (name, given, content) in enumerate(steps):
+        call = {"type": "tool_use", "id": f"t{number}", "name": name, "input": given}
+        answer = {"type": "tool_result", "tool_use_id": f"t{number}"}
+        messages += [
+            {"role": "assistant", "content": [call]},
+            {"role": "user", "content": [{**answer, "content": content}]},
+        ]
+
+    found = search(messages, "release code", max_items=3, count=estimate)
+
+    assert "h1.1" in [each.ref for each in found]
+    assert len({each.snippet.split("\t")[-1] for each in found}) == 3

@@ -146,3 +146,15 @@ def test_the_prompt_asks_for_the_sections_that_are_read() -> None:
 
     found = [line[3:] for line in asked.splitlines() if line.startswith("## ")]
     assert found == [HEADINGS[name] for name in SECTIONS if name != "notes"]
+
+
+def test_tags_that_a_summary_quotes_are_not_taken_for_its_own() -> None:
+    text = (
+        "## Work done\n- Read `User.cs`: `/// <summary>Gets the name</summary>`.\n"
+        "## Facts and figures\n- The code is amber-4471."
+    )
+
+    found = parse(text)
+
+    assert found.sections["facts"] == "- The code is amber-4471."
+    assert "<summary>Gets the name</summary>" in found.sections["work"]
