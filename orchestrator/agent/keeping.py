@@ -188,7 +188,7 @@ class Keeper:
         What calls may bring follows them: the caller is told.
         """
         window = smallest(self.caller.route.window, state.window)
-        fixed = state.shown.base_tokens
+        fixed = max(state.shown.base_tokens, state.shown.base_counted)
         if self._known is None or self._known[0] != (window, fixed):
             most = self.spec.max_output_tokens
             try:

@@ -54,6 +54,7 @@ class Shown:
         slack_tokens: what may have to be added to it, since it was edited.
         dearness: the most that the service counted for what was estimated as one token.
         factor: tokens that the service is likely to count for an estimated one.
+        base_counted: what it counted for head and task alone; 0: it has not.
         rewritten: how often what was sent has changed.
         results: sent whole, by call, oldest first.
         composition: estimated tokens of it all by layer.
@@ -73,7 +74,7 @@ class Shown:
         self._pieces: list[_Piece] = []
         self._head_tokens = 0
         self._first_blocks = 0
-        self._base_counted = 0
+        self.base_counted = 0
         self._stub_ends: list[tuple[int, int]] = []
 
     def __len__(self) -> int:
@@ -106,9 +107,8 @@ class Shown:
 
     @property
     def base_tokens(self) -> int:
-        """Return the size of what never goes, head and task; as counted, if more."""
-        told = self._head_tokens + self._task_tokens
-        return max(told, min(self._base_counted, int(told * MAX_DEARNESS)))
+        """Return the estimated size of what never goes: head and task."""
+        return self._head_tokens + self._task_tokens
 
     @property
     def _task_tokens(self) -> int:
@@ -205,7 +205,7 @@ class Shown:
             tokens: counted for everything up to now, the answer not yet in it.
         """
         if len(self.messages) == 1 and not self.rewritten:
-            self._base_counted = tokens
+            self.base_counted = min(tokens, int(self.base_tokens * MAX_DEARNESS))
         if self.added_tokens >= LEARNS_FROM_TOKENS and not self.slack_tokens:
             dearness = (tokens - self.known_tokens) / self.added_tokens
             self.dearness = max(self.dearness, min(dearness, MAX_DEARNESS))
@@ -218,7 +218,7 @@ class Shown:
     def doubt(self) -> None:
         """Take what was counted for an estimate: another model counts otherwise."""
         self.added_tokens += self.known_tokens
-        self.known_tokens = self._base_counted = 0
+        self.known_tokens = self.base_counted = 0
 
     def clear(
         self, stubs: Mapping[str, str], sizes: Mapping[str, int], *, spares_newest: bool
