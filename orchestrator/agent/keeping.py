@@ -85,9 +85,8 @@ class Keeper:
         state.flush()
         await self.fit(state, pulse)
         state.sight.asides.clear()  # what was of no use now is none later
-        if state.sight.remind:
-            self.reminder.remind(state, self.numbers(state))
         for _ in range(MOST_REACTIONS):
+            self._remind(state)
             try:
                 return await self.caller.ask(state, pulse=pulse)
             except LimitReached as reached:
@@ -99,7 +98,13 @@ class Keeper:
                 if error.kind != "thinking_bound" or not await self._flatten(state):
                     raise
                 state.turns -= 1  # one without an answer is made again
+        self._remind(state)
         return await self.caller.ask(state, pulse=pulse)
+
+    def _remind(self, state: AgentState) -> None:
+        """Remind of what holds behind a compaction, as a later process would too."""
+        if state.sight.remind:
+            self.reminder.remind(state, self.numbers(state))
 
     async def _flatten(self, state: AgentState) -> bool:
         """Say the whole conversation in one message; return whether that is new."""

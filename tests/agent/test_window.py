@@ -319,6 +319,24 @@ class TestRefused:
                 if not events[at].data.get("purpose"):
                     assert transcript(events[: at + 1], "lead") == request.messages
 
+    async def test_killed_behind_a_step_that_was_said_shorter_the_same_bytes_leave(
+        self, tmp_path: Path
+    ) -> None:
+        bench, play = make(tmp_path), served(9000, calls=12)
+        limits = AgentLimits(turns=4)
+        whole = await bench.run(play, max_output_tokens=800, limits=limits)
+        sent = [each.body for each in bench.requests]
+        asked = [n for n, e in enumerate(bench.events()) if "requested" in e.kind]
+        assert bench.events("context.compacted")
+        assert "reminder" in [e.data["reason"] for e in bench.events("text.added")]
+
+        for seq in reversed(asked):
+            bench.cut(seq + 1)
+            answered = len(bench.events("model.answered", "model.failed"))
+
+            assert await bench.resume(play) == whole
+            assert [each.body for each in bench.requests] == sent[answered:], seq
+
 
 class TestExceededByTheAnswer:
     async def test_text_that_fills_the_window_ends_by_the_limit(
