@@ -178,9 +178,9 @@ def has_moved(
         return is_going and _is_progress(source.text)
     if is_going:
         return True
-    if _is_measured(number, claim.text) or _STATED.search(here):
+    is_share = is_along and number.unit == "%"
+    if _STATED.search(here) or (is_measured and not is_share):
         return False
-    is_whole = number.values[0].is_integer()
     return is_along or (
         is_whole and (within.section in MOVING or source.text in within.earlier)
     )
