@@ -18,6 +18,7 @@ from orchestrator.models.offline.reading import Call, Conversation
 from orchestrator.models.offline.searching import all_read, rows_of
 
 __all__ = [
+    "NOTED",
     "Group",
     "Part",
     "Reading",
@@ -27,10 +28,13 @@ __all__ = [
     "parts_in",
     "quoted",
     "reading_of",
+    "shorter_notes",
     "told_so_far",
 ]
 
-MAX_NOTE_CHARS = 160
+NOTED = 5
+"""Points of a part that are noted."""
+MAX_NOTE_CHARS, SHORT_CHARS = 160, 80
 MAX_QUOTE_CHARS = 240
 
 _HEAD = re.compile(
@@ -153,6 +157,17 @@ def note_of(
     return "\n".join(
         [head, *(told or ["- nothing telling"]), *([read] if read else [])]
     )
+
+
+def shorter_notes(groups: Sequence[Group], room: int) -> str:
+    """Return the notes of all parts within a size: fewer lines of each."""
+    for most in range(NOTED - 1, 0, -1):
+        text = "\n\n".join(note_of(group, most=most) for group in groups)
+        if len(text) <= room:
+            return text
+    told = [note_of(group, most=1, chars=SHORT_CHARS) for group in groups]
+    every = -(-len("\n\n".join(told)) // room)
+    return "\n\n".join(told[::every])
 
 
 def told_so_far(path: str, reading: Reading, start: int) -> str:
@@ -318,7 +333,9 @@ def _whole(point: Point, page: Page, line: int) -> str:
     if not point.claim.endswith("…"):
         return point.claim
     begin = point.claim.rpartition(": ")[2].rstrip("…")
-    rows = {number: text for number, text in page.lines.items() if number >= line}
+    rows: dict[int, str] = {}
+    while line + len(rows) in page.lines:
+        rows[line + len(rows)] = page.lines[line + len(rows)]
     near = [
         other.claim
         for other in points_of(Page(page.path, rows))

@@ -24,6 +24,7 @@ from orchestrator.models.offline.key_points import (
 )
 from orchestrator.models.offline.noting import steps_before
 from orchestrator.models.offline.parts import (
+    NOTED,
     Group,
     Part,
     fresh_parts,
@@ -32,6 +33,7 @@ from orchestrator.models.offline.parts import (
     parts_in,
     quoted,
     reading_of,
+    shorter_notes,
     told_so_far,
 )
 from orchestrator.models.offline.phrases import shortened
@@ -43,7 +45,7 @@ from orchestrator.models.offline.reading import (
     paths_in,
     sections,
 )
-from orchestrator.models.offline.recollecting import lacking, opening
+from orchestrator.models.offline.recollecting import lacking, notes_of, opening
 
 __all__ = ["digest"]
 
@@ -54,13 +56,11 @@ MAX_STEPS = 200
 MAX_AGAIN = 3
 AT_ONCE, MAX_NAMED = 8, 6
 """How often places are opened again for their quotes, and how many of them at once."""
-NOTED = 5
 MAX_SECTION_CHARS = 7500
 """Of a section of the notes; a little less than it may hold."""
 MIN_SECTION_CHARS = 600
 NOTES_SHARE = 0.4
 """Of a page of the document; so much of the notes stays in sight in small windows."""
-SHORT_CHARS = 80
 DEFAULT_TOKENS = 1200
 Lines = tuple[str, int, int]
 """Path, first and last line."""
@@ -178,7 +178,7 @@ def _notes(
         read = _told(conversation, own, lines)
         text, mode = note_of(own, most=NOTED, read=read), "append"
         if size + len(text) > room:
-            text, mode = f"{_shorter([*known, own], room // 2)}\n{read}", "replace"
+            text, mode = f"{shorter_notes([*known, own], room // 2)}\n{read}", "replace"
             size = 0
         size += len(text) + 2
         steps.append(("update_notes", {"section": "Facts", "mode": mode, "text": text}))
@@ -213,17 +213,6 @@ def _room(conversation: Conversation, parts: Sequence[Part]) -> int:
     sizes = [sum(map(len, part.page.lines.values())) for part in parts]
     room = int(max(sizes, default=0) * NOTES_SHARE)
     return min(max(room, MIN_SECTION_CHARS), MAX_SECTION_CHARS)
-
-
-def _shorter(groups: Sequence[Group], room: int) -> str:
-    """Return the notes of all parts within a size: fewer lines of each."""
-    for most in range(NOTED - 1, 0, -1):
-        text = "\n\n".join(note_of(group, most=most) for group in groups)
-        if len(text) <= room:
-            return text
-    told = [note_of(group, most=1, chars=SHORT_CHARS) for group in groups]
-    every = -(-len("\n\n".join(told)) // room)
-    return "\n\n".join(told[::every])
 
 
 def _hand_out(
@@ -263,14 +252,23 @@ def _chosen(
     """
     handed_out = covered(conversation) is not None
     groups = [] if handed_out else [g.points for g in _known(conversation, focus)]
+    brought = list(_brought(conversation))
+    bare = [[point for point in points if _is_bare(point)] for points in brought]
+    # The first of each, then the second: as many as can be in sight together.
+    ranked = sorted(
+        (at, point.source) for each in bare for at, point in enumerate(each)
+    )
+    cited = {source for _at, source in ranked[:AT_ONCE]}
     wanted: list[Lines] = []
-    for brought in _brought(conversation):
-        told, lacking_lines = quoted(conversation, [p for p in brought if _is_bare(p)])
-        groups.append([*(p for p in brought if not _is_bare(p)), *told])
-        wanted += lacking_lines
-    points = merged(groups, room_for(_max_tokens(conversation)))
-    points, lacking_lines = quoted(conversation, points)
-    return points, [*wanted, *lacking_lines]
+    for points in brought:
+        told, gone = quoted(
+            conversation, [p for p in points if _is_bare(p) and p.source in cited]
+        )
+        groups.append([*(p for p in points if not _is_bare(p)), *told])
+        wanted += gone
+    chosen = merged(groups, room_for(_max_tokens(conversation)))
+    chosen, gone = quoted(conversation, chosen)
+    return chosen, [*wanted, *gone]
 
 
 def _is_bare(point: Point) -> bool:
@@ -285,13 +283,16 @@ def _again(conversation: Conversation, focus: Sequence[str]) -> list[Step]:
         return []
     steps: list[Step] = []
     for path, first, last in _chosen(conversation, focus)[1]:
-        given = {"path": path, "first_line": first, "max_lines": last - first + 1}
+        # With the line behind, where a sentence may end.
+        given = {"path": path, "first_line": first, "max_lines": last - first + 2}
         if not conversation.has_made("read_file", given):
             steps.append(("read_file", given))
-    if steps and "update_notes" in conversation.tools:
-        note = {"section": "Decisions", "mode": "append", "text": AGAIN}
-        return [("update_notes", note), *steps[:AT_ONCE]]
-    return steps[:AT_ONCE]
+    if not steps or "update_notes" not in conversation.tools:
+        return steps[:AT_ONCE]
+    note = {"section": "Decisions", "mode": "append", "text": AGAIN}
+    told = notes_of(conversation, parse_results(conversation.brought), places_only=True)
+    kept = told if covered(conversation) is not None else []
+    return [*kept, ("update_notes", note), *steps[:AT_ONCE]]
 
 
 def _handing_in(
