@@ -253,26 +253,20 @@ def _chosen(
     handed_out = covered(conversation) is not None
     groups = [] if handed_out else [g.points for g in _known(conversation, focus)]
     brought = list(_brought(conversation))
-    bare = [[point for point in points if _is_bare(point)] for points in brought]
     # The first of each, then the second: as many as can be in sight together.
-    ranked = sorted(
-        (at, point.source) for each in bare for at, point in enumerate(each)
-    )
+    ranked = sorted((at, p.source) for each in brought for at, p in enumerate(each))
     cited = {source for _at, source in ranked[:AT_ONCE]}
     wanted: list[Lines] = []
     for points in brought:
-        told, gone = quoted(
-            conversation, [p for p in points if _is_bare(p) and p.source in cited]
-        )
-        groups.append([*(p for p in points if not _is_bare(p)), *told])
+        if all(point.quote for point in points):
+            groups.append(points)
+            continue
+        told, gone = quoted(conversation, [p for p in points if p.source in cited])
+        groups.append(told)
         wanted += gone
     chosen = merged(groups, room_for(_max_tokens(conversation)))
     chosen, gone = quoted(conversation, chosen)
     return chosen, [*wanted, *gone]
-
-
-def _is_bare(point: Point) -> bool:
-    return point.claim == "…"
 
 
 def _again(conversation: Conversation, focus: Sequence[str]) -> list[Step]:
