@@ -339,7 +339,24 @@ def _answer(
             untried = "the limit was reached before its files were read"
         elif wanted and "read_file" in conversation.tools:
             untried = f"more than {MAX_READS} files would have to be read"
+        else:
+            untried = _not_all(question, seen, len(read))
     return Answer(question, hits, seen, untried)
+
+
+def _not_all(question: Question, seen: Seen, read: int) -> str:
+    """Return that not all files were looked at, where lists of them were cut, or ""."""
+    if not (seen.hidden or seen.noted):
+        return ""
+    counts = [
+        (seen.found_in[concept.label], concept.label)
+        for concept in question.strong
+        if not concept.is_weak and concept.label in seen.found_in
+    ]
+    count, label = min(counts, default=(0, ""))
+    if count <= read:
+        return ""
+    return f"of {count} files that hold ‘{label}’ {read} were read"
 
 
 def _best(question: Question, seen: Seen) -> set[str]:

@@ -54,6 +54,7 @@ MAX_PLACES = 40
 HOW_MANY: Mapping[str, Any] = {"pattern": ".", "output": "files", "max_matches": 1}
 
 _MORE_FILES = re.compile(r"^\[([\d,]+) more files", re.MULTILINE)
+_LEFT_OUT = re.compile(r"^\[… ([\d,]+) lines?\b[^\n]* left out; ", re.MULTILINE)
 _COUNT_ROW = re.compile(r"^(?P<path>[^\[\n].*?)(?::|\t)\s?(?P<count>\d[\d,]*)$")
 _LINE_ROW = re.compile(r"^(?P<path>[^\n]+?):(?P<line>\d+):(?P<text>.*)$")
 _READ_ROW = re.compile(r"^\s*(\d+)\t(.*)$")
@@ -79,6 +80,8 @@ class Seen:
 
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
     """Lines by path, by label of concept."""
+    hidden: dict[str, int] = field(default_factory=dict)
+    """Files that a count left out, by label of concept."""
     lines: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
     """Lines with two concepts, by path."""
     searched: bool = False
@@ -110,7 +113,10 @@ class Seen:
         """Return the number of files by label of concept."""
         if self.noted:
             return self.noted.found_in
-        return {label: len(counted) for label, counted in self.counts.items()}
+        return {
+            label: len(counted) + self.hidden.get(label, 0)
+            for label, counted in self.counts.items()
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +232,8 @@ def _take(found: list[Seen], search: Search, call: Call) -> None:
             seen.lines.setdefault(path, []).append((line, text))
     else:
         seen.counts.setdefault(search.kind, {}).update(_count_rows(call.result))
+        if left_out := _LEFT_OUT.search(call.result):
+            seen.hidden[search.kind] = int(left_out[1].replace(",", ""))
 
 
 def take_closer(conversation: Conversation, question: Question, seen: Seen) -> None:
@@ -303,6 +311,8 @@ def candidates(question: Question, seen: Seen) -> list[Candidate]:
         score = 0.0
         for label, concept in counted.items():
             lines = seen.counts[label].get(path, 0)
+            if label in seen.hidden:
+                lines = lines or _holding(concept, seen.lines.get(path, []))
             if lines:
                 score += weights[label] * (1 + 0.1 * math.log(lines))
             score += 0.3 * weights[label] * concept.match(named)
@@ -316,6 +326,11 @@ def candidates(question: Question, seen: Seen) -> list[Candidate]:
     ranked.sort(key=lambda candidate: (-candidate.score, candidate.path))
     floor = 0.45 * ranked[0].score if ranked else 0.0
     return [candidate for candidate in ranked if candidate.score >= floor]
+
+
+def _holding(concept: Concept, lines: Sequence[tuple[int, str]]) -> int:
+    """Return how many of the lines hold a concept, where its count is not shown."""
+    return sum(bool(concept.match(Bag.of(text))) for _number, text in lines)
 
 
 def _best_line(
