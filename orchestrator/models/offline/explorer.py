@@ -346,14 +346,16 @@ def _answer(
 
 def _not_all(question: Question, seen: Seen, read: int) -> str:
     """Return that not all files were looked at, where lists of them were cut, or ""."""
-    if not (seen.hidden or seen.noted):
+    if not (seen.hidden or seen.noted or seen.is_tight):
         return ""
     counts = [
         (seen.found_in[concept.label], concept.label)
         for concept in question.strong
         if not concept.is_weak and concept.label in seen.found_in
     ]
-    count, label = min(counts, default=(0, ""))
+    if not counts:
+        return f"not all that searches found was in sight; {read} files were read"
+    count, label = min(counts)
     if count <= read:
         return ""
     return f"of {count} files that hold ‘{label}’ {read} were read"

@@ -315,6 +315,9 @@ def candidates(question: Question, seen: Seen) -> list[Candidate]:
                 lines = lines or _holding(concept, seen.lines.get(path, []))
             if lines:
                 score += weights[label] * (1 + 0.1 * math.log(lines))
+            elif label in seen.hidden:
+                # As likely as for any file that the list leaves out.
+                score += weights[label] * seen.hidden[label] / seen.files
             score += 0.3 * weights[label] * concept.match(named)
         best_line, on_line = _best_line(question, weights, seen.lines.get(path, []))
         score += 0.8 * on_line
