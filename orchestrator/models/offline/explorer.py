@@ -8,6 +8,7 @@ from typing import Any
 
 from orchestrator.models.offline import phrases
 from orchestrator.models.offline.answers import AgentResult, Missed, Place
+from orchestrator.models.offline.closer import closer, rarest, take_closer
 from orchestrator.models.offline.gaps import gaps_in
 from orchestrator.models.offline.handing_in import (
     Answer,
@@ -36,12 +37,10 @@ from orchestrator.models.offline.searching import (
     Search,
     Seen,
     candidates,
-    closer,
     narrower,
     pages_read,
     plan_of,
     seen_in,
-    take_closer,
 )
 
 __all__ = ["HAND_IN", "Step", "alone", "explore", "look"]
@@ -211,7 +210,22 @@ def _next_search(
         _not_made(conversation, steps)
         or _after_failure(conversation, planned)
         or _not_made(conversation, _closer(conversation, questions, planned))
+        or _rarest(conversation, searched, planned)
     )
+
+
+def _rarest(
+    conversation: Conversation, searched: list[Question], planned: list[Search]
+) -> list[Step]:
+    """Return searches for the rarest terms, where all others were cut."""
+    if not any(conversation.has_made("grep", closer(each)) for each in searched):
+        return []
+    found = seen_in(conversation, planned, len(searched))
+    wanted = [
+        rarest(conversation, question, seen)
+        for question, seen in zip(searched, found, strict=True)
+    ]
+    return [("grep", dict(given)) for given in wanted if given]
 
 
 def _are_searched(conversation: Conversation, questions: list[Question]) -> bool:
@@ -339,6 +353,8 @@ def _answer(
             untried = "the limit was reached before its files were read"
         elif wanted and "read_file" in conversation.tools:
             untried = f"more than {MAX_READS} files would have to be read"
+            if len(reads) < MAX_READS:
+                untried = f"{len(read)} files were read; there was no room for more"
         else:
             untried = _not_all(question, seen, len(read))
     return Answer(question, hits, seen, untried)
@@ -356,9 +372,11 @@ def _not_all(question: Question, seen: Seen, read: int) -> str:
     if not counts:
         return f"not all that searches found was in sight; {read} files were read"
     count, label = min(counts)
-    if count <= read:
-        return ""
-    return f"of {count} files that hold ‘{label}’ {read} were read"
+    if not count:
+        return ""  # there is nothing to look at
+    if count > read:
+        return f"of {count} files that hold ‘{label}’ {read} were read"
+    return f"of {read} files only the lines around the best ones were read"
 
 
 def _best(question: Question, seen: Seen) -> set[str]:

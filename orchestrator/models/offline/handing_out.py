@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.models.offline.answers import parse_results, refusals
-from orchestrator.models.offline.reading import Conversation, sections
+from orchestrator.models.offline.reading import Conversation, paths_in, sections
 from orchestrator.models.offline.roles import asks_for_summary
 
-__all__ = ["Range", "briefs_for", "covered"]
+__all__ = ["Range", "briefs_for", "covered", "documents_in"]
+
+MAX_DOCUMENTS = 6
 
 LONG_PAGES = 10
 """A document of more pages is handed out."""
@@ -31,6 +33,21 @@ class Range:
 
     first: int = 1
     last: int = 0
+
+
+def documents_in(first: str, texts: Sequence[str]) -> list[str]:
+    """Return the files that a brief names, those of its scope first."""
+    scope = sections(first).get("scope", "")
+    kept = [line for line in scope.splitlines() if "Leave out" not in line]
+    left = [line for line in scope.splitlines() if "Leave out" in line]
+    outside = set(paths_in(left))
+    found = [
+        path
+        for path in paths_in([*kept, *texts])
+        if not path.endswith("/") and path not in outside
+    ]
+    files = [p for p in dict.fromkeys(found) if "." in p.rsplit("/", 1)[-1]]
+    return [path for path in files if not set(path) & set("*?[{")][:MAX_DOCUMENTS]
 
 
 def briefs_for(

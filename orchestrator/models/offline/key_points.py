@@ -17,7 +17,7 @@ from orchestrator.models.offline.places import quote_near, span
 from orchestrator.models.offline.ranking import Question
 from orchestrator.models.offline.words import Bag
 
-__all__ = ["Point", "merged", "points_of", "room_for", "size_of"]
+__all__ = ["Point", "merged", "points_of", "room_for", "size_of", "tells"]
 
 PER_PART = 12
 MAX_QUOTE_CHARS = 240
@@ -58,6 +58,13 @@ class Point:
     def text(self) -> str:
         """Return what it is compared by."""
         return self.quote or self.claim
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """Return path, first and last line of its source."""
+        path, _, lines = self.source.rpartition(":")
+        first, _, last = lines.partition("-")
+        return path, int(first), int(last or first)
 
     @property
     def mark(self) -> str:
@@ -115,9 +122,14 @@ def _says_something(text: str) -> bool:
     return len(text) >= MIN_CHARS and "```" not in text and not _FILLING.match(text)
 
 
+def tells(text: str) -> float:
+    """Return how telling a text is by itself: its numbers and rules."""
+    score = 0.5 * min(len(_NUMBER.findall(text)), 2)
+    return score + 0.6 * min(len(_RULE.findall(text)), 2)
+
+
 def _telling(unit: Unit) -> float:
-    score = 0.5 * min(len(_NUMBER.findall(unit.text)), 2)
-    score += 0.6 * min(len(_RULE.findall(unit.text)), 2)
+    score = tells(unit.text)
     score += 0.5 * unit.defines
     # What stands right under a heading says what the section is about.
     score += 0.3 * bool(unit.heads and not unit.before)
@@ -199,6 +211,8 @@ def _is_twin(one: Point, other: Point, pairs: Collection[str]) -> bool:
     if one.mark == other.mark:
         return True
     is_pair = _NUMBER.sub("#", one.text) in pairs
+    # A claim may name its heading, with a number that is no part of what is said.
+    is_pair &= bool(one.quote and other.quote)
     return is_pair and _differs_in_one_number(one.text, other.text)
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from orchestrator.models.offline.key_points import Point, points_of
+from orchestrator.models.offline.key_points import Point, points_of, tells
 from orchestrator.models.offline.passages import Page
 from orchestrator.models.offline.phrases import shortened
 from orchestrator.models.offline.places import quote_near, span
@@ -24,6 +24,7 @@ __all__ = [
     "Reading",
     "fresh_parts",
     "groups_of",
+    "is_tight",
     "note_of",
     "parts_in",
     "quoted",
@@ -135,6 +136,12 @@ def _part(call: Call) -> Part:
     return Part(page, first, last, total, int(more[1]) if more else 0)
 
 
+def is_tight(conversation: Conversation) -> bool:
+    """Return whether something had to make room."""
+    is_cleared = any(call.is_cleared for call in conversation.calls)
+    return is_cleared or bool(conversation.so_far)
+
+
 # ---- notes --------------------------------------------------------------------------
 
 
@@ -160,14 +167,25 @@ def note_of(
 
 
 def shorter_notes(groups: Sequence[Group], room: int) -> str:
-    """Return the notes of all parts within a size: fewer lines of each."""
+    """Return the notes of all parts within a size: fewer lines of each.
+
+    Half of it is left for the parts that follow, as long as each is heard.
+    """
     for most in range(NOTED - 1, 0, -1):
         text = "\n\n".join(note_of(group, most=most) for group in groups)
-        if len(text) <= room:
+        if len(text) <= room // 2:
             return text
-    told = [note_of(group, most=1, chars=SHORT_CHARS) for group in groups]
-    every = -(-len("\n\n".join(told)) // room)
-    return "\n\n".join(told[::every])
+    ranked = sorted(groups, key=_best_first)
+    for kept in range(len(ranked), 1, -1):
+        heard = sorted(ranked[:kept], key=_lines_of)
+        text = "\n\n".join(note_of(g, most=1, chars=SHORT_CHARS) for g in heard)
+        if len(text) <= room:
+            break
+    return text
+
+
+def _best_first(group: Group) -> float:
+    return -max((point.score for point in group.points), default=0.0)
 
 
 def told_so_far(path: str, reading: Reading, start: int) -> str:
@@ -212,24 +230,20 @@ def _point(line: str) -> Point | None:
     if not found or _ITEM.match(found["claim"]):
         return None
     place = span(int(found["first"]), int(found["last"] or found["first"]))
-    return Point(found["claim"], f"{found['path']}:{place}", "")
+    claim = found["claim"]
+    score = tells(claim) / max(len(claim) / MAX_NOTE_CHARS, 1.0)
+    return Point(claim, f"{found['path']}:{place}", "", score)
 
 
 def _add(
     found: dict[tuple[str, int, int], Group], current: Group | None, point: Point
 ) -> None:
-    path, lines = _place(point.source)
+    path, first, _ = point.place
     if current is None or current.path != path:
-        key = (path, lines[0], lines[0])
+        key = (path, first, first)
         current = found.setdefault(key, Group(*key, is_headed=False))
     if all(known.source != point.source for known in current.points):
         current.points.append(point)
-
-
-def _place(source: str) -> tuple[str, tuple[int, int]]:
-    path, _, lines = source.rpartition(":")
-    first, _, last = lines.partition("-")
-    return path, (int(first), int(last or first))
 
 
 def reading_of(conversation: Conversation, path: str) -> Reading:
@@ -310,7 +324,7 @@ def quoted(
     told: list[Point] = []
     lacking: list[tuple[str, int, int]] = []
     for point in points:
-        path, (first, last) = _place(point.source)
+        path, first, last = point.place
         if point.quote:
             told.append(point)
             continue
@@ -339,7 +353,7 @@ def _whole(point: Point, page: Page, line: int) -> str:
     near = [
         other.claim
         for other in points_of(Page(page.path, rows))
-        if _place(other.source)[1][0] == line
+        if other.place[1] == line
     ]
     if not begin:
         return near[0] if near else shortened(page.lines[line], MAX_QUOTE_CHARS)

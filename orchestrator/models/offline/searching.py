@@ -29,13 +29,13 @@ __all__ = [
     "Seen",
     "all_read",
     "candidates",
-    "closer",
+    "for_pairs",
+    "line_rows",
     "narrower",
     "pages_read",
     "plan_of",
     "rows_of",
     "seen_in",
-    "take_closer",
 ]
 
 # So many concepts of a question are counted one by one.
@@ -46,7 +46,6 @@ PAGE_LINES = 400
 AROUND_LINES = 50
 # Where results were cut, so that there is little room.
 TIGHT_LINES = 60
-CLOSE_LINES = 40
 # Folders and files of the top in which a failed search is made once more.
 MAX_PLACES = 40
 
@@ -140,7 +139,7 @@ def plan_of(questions: Sequence[Question]) -> list[Search]:
         if not strong:
             continue
         ranked = sorted(strong, key=lambda concept: -concept.weight)
-        lines = pair_pattern(_for_pairs(question))
+        lines = pair_pattern(for_pairs(question))
         if question.asks_where:
             lines = definition_pattern(strong)
         planned.append(_search(number, "pairs", lines))
@@ -151,19 +150,8 @@ def plan_of(questions: Sequence[Question]) -> list[Search]:
     return planned
 
 
-def closer(question: Question) -> Mapping[str, Any]:
-    """Return the search for telling lines once more, to be made by itself.
-
-    For where what searches found side by side was too long to be shown.
-    """
-    strong = list(question.strong)
-    lines = pair_pattern(_for_pairs(question))
-    if question.asks_where:
-        lines = definition_pattern(strong)
-    return {"pattern": f"(?i){lines}", "output": "lines", "max_matches": CLOSE_LINES}
-
-
-def _for_pairs(question: Question) -> list[Concept]:
+def for_pairs(question: Question) -> list[Concept]:
+    """Return the concepts of which two on one line are looked for."""
     strong = list(question.strong)
     if len(strong) == 1:
         return [*strong, *(c for c in question.concepts if c.is_weak)][:4]
@@ -234,19 +222,6 @@ def _take(found: list[Seen], search: Search, call: Call) -> None:
         seen.counts.setdefault(search.kind, {}).update(_count_rows(call.result))
         if left_out := _LEFT_OUT.search(call.result):
             seen.hidden[search.kind] = int(left_out[1].replace(",", ""))
-
-
-def take_closer(conversation: Conversation, question: Question, seen: Seen) -> None:
-    """Add what the closer search of a question found, if there was one."""
-    call = conversation.has_made("grep", closer(question))
-    if call is None or not call.answered or call.is_error:
-        return
-    seen.is_tight = seen.searched = True
-    seen.is_whole &= not call.is_cleared
-    for path, line, text in line_rows(call.result):
-        rows = seen.lines.setdefault(path, [])
-        if (line, text) not in rows:
-            rows.append((line, text))
 
 
 def narrower(conversation: Conversation, planned: Sequence[Search]) -> list[Search]:

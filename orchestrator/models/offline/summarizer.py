@@ -14,7 +14,12 @@ from typing import Any
 from orchestrator.models.offline.answers import parse_results
 from orchestrator.models.offline.explorer import HAND_IN, Step, explore
 from orchestrator.models.offline.gaps import TRIED, gaps_in
-from orchestrator.models.offline.handing_out import Range, briefs_for, covered
+from orchestrator.models.offline.handing_out import (
+    Range,
+    briefs_for,
+    covered,
+    documents_in,
+)
 from orchestrator.models.offline.key_points import (
     Point,
     merged,
@@ -29,6 +34,7 @@ from orchestrator.models.offline.parts import (
     Part,
     fresh_parts,
     groups_of,
+    is_tight,
     note_of,
     parts_in,
     quoted,
@@ -42,14 +48,12 @@ from orchestrator.models.offline.reading import (
     Conversation,
     asking_sections,
     bullets,
-    paths_in,
     sections,
 )
 from orchestrator.models.offline.recollecting import lacking, notes_of, opening
 
 __all__ = ["digest"]
 
-MAX_DOCUMENTS = 6
 MAX_PARTS = 150
 MAX_STEPS = 200
 """Steps that are gone; then it is handed in."""
@@ -80,7 +84,7 @@ def digest(conversation: Conversation) -> list[Step]:
     A brief that names no document is explored like any other.
     """
     texts = asking_sections(conversation.first)
-    documents = _documents(conversation, texts)
+    documents = documents_in(conversation.first, texts)
     if not documents or "read_file" not in conversation.tools:
         return explore(conversation)
     focus = bullets(sections(conversation.first).get("questions", ""))
@@ -109,21 +113,6 @@ def _goes_on(
         return _next_reads(conversation, documents, parts, lines)
     brought = parse_results(conversation.brought)
     return opening(conversation, brought, places_only=True)
-
-
-def _documents(conversation: Conversation, texts: Sequence[str]) -> list[str]:
-    """Return the files that a brief names, those of its scope first."""
-    scope = sections(conversation.first).get("scope", "")
-    kept = [line for line in scope.splitlines() if "Leave out" not in line]
-    left = [line for line in scope.splitlines() if "Leave out" in line]
-    outside = set(paths_in(left))
-    found = [
-        path
-        for path in paths_in([*kept, *texts])
-        if not path.endswith("/") and path not in outside
-    ]
-    files = [p for p in dict.fromkeys(found) if "." in p.rsplit("/", 1)[-1]]
-    return [path for path in files if not set(path) & set("*?[{")][:MAX_DOCUMENTS]
 
 
 # ---- reading ------------------------------------------------------------------------
@@ -178,7 +167,7 @@ def _notes(
         read = _told(conversation, own, lines)
         text, mode = note_of(own, most=NOTED, read=read), "append"
         if size + len(text) > room:
-            text, mode = f"{shorter_notes([*known, own], room // 2)}\n{read}", "replace"
+            text, mode = f"{shorter_notes([*known, own], room)}\n{read}", "replace"
             size = 0
         size += len(text) + 2
         steps.append(("update_notes", {"section": "Facts", "mode": mode, "text": text}))
@@ -205,10 +194,7 @@ def _known(conversation: Conversation, focus: Sequence[str]) -> list[Group]:
 
 def _room(conversation: Conversation, parts: Sequence[Part]) -> int:
     """Return how many characters of notes stay in sight."""
-    is_tight = bool(conversation.so_far) or any(
-        call.is_cleared for call in conversation.calls
-    )
-    if not is_tight:
+    if not is_tight(conversation):
         return MAX_SECTION_CHARS
     sizes = [sum(map(len, part.page.lines.values())) for part in parts]
     room = int(max(sizes, default=0) * NOTES_SHARE)
@@ -264,19 +250,38 @@ def _chosen(
         told, gone = quoted(conversation, [p for p in points if p.source in cited])
         groups.append(told)
         wanted += gone
-    chosen = merged(groups, room_for(_max_tokens(conversation)))
+    room = room_for(_max_tokens(conversation))
+    if _has_just_opened(conversation):
+        # What was opened is in sight now; it would not be for long.
+        groups = [quoted(conversation, points)[0] for points in groups]
+        if chosen := merged(groups, room):
+            return chosen, []
+    chosen = merged(groups, room)
+    if is_tight(conversation):
+        chosen = chosen[:AT_ONCE]
     chosen, gone = quoted(conversation, chosen)
     return chosen, [*wanted, *gone]
+
+
+def _has_just_opened(conversation: Conversation) -> bool:
+    """Return whether the newest step opened places for their quotes."""
+    newest = conversation.between(conversation.turns - 1, conversation.turns)
+    texts = [str(call.input.get("text")) for call in newest.named("update_notes")]
+    return AGAIN in texts
 
 
 def _again(conversation: Conversation, focus: Sequence[str]) -> list[Step]:
     """Return what opens again the places that are cited and are not in sight."""
     notes = [str(c.input.get("text")) for c in conversation.named("update_notes")]
     times = "\n".join([conversation.so_far, *notes]).count(AGAIN)
-    if times >= MAX_AGAIN or steps_before(conversation) >= MAX_STEPS:
+    is_over = times >= MAX_AGAIN or steps_before(conversation) >= MAX_STEPS
+    if is_over or _has_just_opened(conversation):
         return []
     steps: list[Step] = []
-    for path, first, last in _chosen(conversation, focus)[1]:
+    points, gone = _chosen(conversation, focus)
+    # Those that are in sight too: what is opened may take their place.
+    places = [*gone, *(point.place for point in points)] if gone else []
+    for path, first, last in places:
         # With the line behind, where a sentence may end.
         given = {"path": path, "first_line": first, "max_lines": last - first + 2}
         if not conversation.has_made("read_file", given):
@@ -373,6 +378,7 @@ def _summary(conversation: Conversation, documents: Sequence[str], most: int) ->
             continue
         count = len([g for g in _known(conversation, ()) if g.path == path])
         how = f"in {count} parts" if count > 1 else "in one part"
+        how = "part by part" if conversation.so_far else how
         how = f"by {by_others} subagents" if handed_out else how
         said.append(f"`{path}` has {reading.total} lines; read {how}.")
     heads = [
