@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 from offline_bench import LOOKING, Conversation, request_of
 from tool_bench import ToolBench
 
+from orchestrator.cli.main import main
 from orchestrator.context.stubs import stub
 from orchestrator.messages import Block, text_of, user_message
 from orchestrator.models.offline.parts import groups_of, reading_of
@@ -161,6 +164,47 @@ def test_a_stub_is_no_page_and_notes_tell_how_far_a_document_is_read() -> None:
     assert [(p.claim, p.source) for p in group.points] == [
         ("A rule must hold.", f"{PATH}:3")
     ]
+
+
+# ---- whole runs ---------------------------------------------------------------------
+
+
+def run(folder: Path, example: str, *, window: int) -> tuple[int, str]:
+    """The status and the report of an example in a window of so many tokens."""
+    task = str(data_root() / "examples" / f"{example}.yaml")
+    setting = ["--set", f"context_policy.window_tokens={window}"]
+    command = ["run", task, "--model", "offline", *setting, "--quiet"]
+    with redirect_stdout(io.StringIO()) as out:
+        status = main([*command, "--runs-dir", str(folder)])
+    return status, out.getvalue()
+
+
+@pytest.mark.parametrize("window", [16000, pytest.param(8192, marks=pytest.mark.slow)])
+def test_a_long_document_is_told_of_from_all_its_parts(
+    tmp_path: Path, window: int
+) -> None:
+    status, report = run(tmp_path, "long-document", window=window)
+
+    assert status == 0
+    cited = [int(line) for line in re.findall(r"\[DECISIONS\.md:(\d+)", report)]
+    total = len((data_root() / "DECISIONS.md").read_text("utf-8").splitlines())
+    assert len(cited) >= 4
+    assert min(cited) < total / 3
+    assert max(cited) > total / 2
+    assert "Nothing was found" not in report
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("window", [8192, 12000])
+def test_what_is_found_in_a_large_window_is_found_or_said_to_be_open_in_a_small_one(
+    tmp_path: Path, window: int
+) -> None:
+    status, report = run(tmp_path, "quickstart", window=window)
+
+    assert status == 0
+    assert "[orchestrator/spec/limits.py:" in report
+    assert "[orchestrator/messages.py:" in report
+    assert report.count("Nothing was found.") <= 1, "what has no place anywhere"
 
 
 # ---- findings -----------------------------------------------------------------------

@@ -33,8 +33,8 @@ AT_ONCE = 2
 """Findings that are opened side by side; more would be cut short."""
 MAX_PAGES = 4
 """Of the findings of one subagent."""
-MAX_OPENED = 60
-"""Steps that are gone; then nothing more is opened."""
+MAX_OPENED = 20
+"""Steps that are gone, beside two for each subagent; then nothing more is opened."""
 MAX_CLAIM_CHARS = 160
 MAX_WHY_CHARS = 80
 """Of what is noted: a state holds little of it."""
@@ -93,7 +93,7 @@ def opening(
     """
     if "read_ref" not in conversation.tools or conversation.must_end:
         return []
-    if steps_before(conversation) > MAX_OPENED:
+    if steps_before(conversation) > MAX_OPENED + 2 * len(results):
         return []
     wanted = [
         given
