@@ -182,6 +182,7 @@ async def test_a_correction_by_a_person_survives_ten_compactions(
     assert all(each in seen_in(asked[-1]) for each in CONSTRAINTS)
 
 
+@pytest.mark.slow
 async def test_subagents_that_run_through_compactions_are_heard_of_exactly_once(
     tmp_path: Path,
 ) -> None:

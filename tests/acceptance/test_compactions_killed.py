@@ -192,12 +192,13 @@ def test_killed_around_an_edit_the_same_bytes_leave_and_no_summary_is_paid_twice
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "finished", ["compacted", "cleared and compacted"], indirect=True
+)
 def test_killed_at_any_event_the_same_bytes_leave_and_nothing_is_paid_twice(
     finished: Finished, tmp_path: Path
 ) -> None:
     kinds = [each["kind"] for each in finished.records]
-    if finished.plays is not plays:
-        pytest.skip("beyond the summaries there is no difference")
     for keep in range(kinds.index("model.requested"), len(finished.lines)):
         check_cut(finished, tmp_path, keep)
 

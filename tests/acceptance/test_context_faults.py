@@ -83,6 +83,7 @@ class Waits:
 # ---- 1 to 6: pairs of call and result, with a compaction in between ------------------
 
 
+@pytest.mark.slow
 async def test_an_interrupted_call_keeps_its_result_through_compactions(
     tmp_path: Path,
 ) -> None:

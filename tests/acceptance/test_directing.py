@@ -405,6 +405,7 @@ async def test_citations_in_a_brief_become_places(bench: RunBench) -> None:
     )
 
 
+@pytest.mark.slow
 async def test_a_burst_of_late_findings_becomes_references(bench: RunBench) -> None:
     titles = [f"Case {n}" for n in range(20)]
     many = [

@@ -106,6 +106,7 @@ def test_killed_at_any_moment_a_run_ends_the_same_and_pays_once(
     tally.tell()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_an_effect_is_never_made_twice_unless_the_model_was_told(
     entering: KillBench, whole_entering: Whole, shard: int
@@ -123,6 +124,7 @@ def test_an_effect_is_never_made_twice_unless_the_model_was_told(
     tally.tell()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_killed_at_any_moment_each_result_arrives_once_and_is_paid_once(
     directing: KillBench, whole_directing: Whole, shard: int

@@ -79,6 +79,7 @@ def results(left: Left) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_of_a_step_that_is_killed_only_reads_that_had_not_ended_run_again(
     bench: KillBench,
 ) -> None:
@@ -162,6 +163,7 @@ def test_of_three_subagents_the_finished_one_is_used_and_two_go_on(
     assert all(f"[a{number}#1]" in told for number in (1, 2, 3))
 
 
+@pytest.mark.slow
 def test_with_eight_subagents_at_work_only_calls_in_flight_are_repeated(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:

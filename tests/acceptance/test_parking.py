@@ -85,6 +85,7 @@ async def test_one_after_the_other_three_are_kept_and_five_wait_unbegun(
     assert len(endpoint.requests) == CALLS + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("refusal", QUOTAS)
 async def test_side_by_side_no_request_follows_those_that_were_out(
     tmp_path: Path, refusal: Answer
@@ -119,6 +120,7 @@ async def test_the_time_to_go_on_is_in_the_result_and_in_the_log(
     assert "**State:** parked – the quota is used up: You have reached" in notes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("refusal", OUTAGES)
 async def test_an_endpoint_that_is_down_for_too_long_parks_the_run(
     tmp_path: Path, refusal: Answer
@@ -185,6 +187,7 @@ class Poisoned(Stopping):
         return await super().__call__(asked)
 
 
+@pytest.mark.slow
 async def test_one_request_that_nobody_answers_parks_a_run_twice_and_no_more(
     tmp_path: Path,
 ) -> None:
@@ -205,6 +208,7 @@ async def test_one_request_that_nobody_answers_parks_a_run_twice_and_no_more(
     assert len(policy.answered) == len(set(policy.answered))
 
 
+@pytest.mark.slow
 async def test_other_runs_with_the_same_key_are_parked_with_it(
     tmp_path: Path,
 ) -> None:

@@ -98,6 +98,7 @@ async def test_whatever_the_answer_the_run_goes_on_and_the_event_says_how(
     assert f"part{PARTS}.md" in last
 
 
+@pytest.mark.slow
 async def test_a_summary_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
     ended, _ = await worked(
         lay_parts(tmp_path), answers(hang()), limits={"call_s": 1, "silence_s": 1}

@@ -109,6 +109,7 @@ def test_whoever_looks_at_it_is_told(capsys: Capture) -> None:
     assert states == ["complete"] * 3 + ["parked"] + ["waiting"] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here", "endpoint")
 def test_before_its_time_it_can_be_tried_and_is_parked_again(
     policy: Stopping, capsys: Capture

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -87,6 +88,7 @@ def test_a_parsed_summary_is_stable(text: str) -> None:
     assert parse(once.render()).render() == once.render()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(messages=conversations(), earlier=TEXTS, limit=st.integers(0, 300))
 def test_what_is_made_without_a_model_keeps_its_limit(

@@ -66,6 +66,7 @@ def copied(
     return run
 
 
+@pytest.mark.slow
 async def test_fields_of_later_versions_change_nothing(
     finished: Path, tmp_path: Path
 ) -> None:
