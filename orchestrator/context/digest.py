@@ -20,7 +20,7 @@ from orchestrator.context.tokens import Count
 __all__ = ["digest"]
 
 _CHARS_PER_TOKEN = 8  # no text is so cheap
-_MOST = 40  # lines that are weighed against each other
+_MOST = 64  # lines that are weighed against each other
 _PIECE_SHARE = 0.8
 # What occurs so often says nothing of one line.
 _MOST_SIGNS = 40
