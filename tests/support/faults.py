@@ -117,7 +117,7 @@ def _at_another_place(whole: Whole) -> Answer:
     return dropped(words, *_content(whole))
 
 
-_SHORT = {"silence_s": 0.4, "call_s": 0.8}
+_SHORT = {"silence_s": 0.6, "call_s": 1.2}
 
 WIRE: dict[str, Fault] = {
     "429": _status(429, "rate_limit_error"),
