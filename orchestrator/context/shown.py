@@ -58,6 +58,9 @@ class Shown:
         rewritten: how often what was sent has changed.
         results: sent whole, by call, oldest first.
         composition: estimated tokens of it all by layer.
+        steps: estimated size of each step, oldest first. Brought along, as are the
+            ends of stubs: a turn must not cost more, the more came before it.
+        stub_ends: where the stubs of this and of the clear before it end, old first.
     """
 
     def __init__(self) -> None:
@@ -75,7 +78,8 @@ class Shown:
         self._head_tokens = 0
         self._first_blocks = 0
         self.base_counted = 0
-        self._stub_ends: list[tuple[int, int]] = []
+        self.steps: list[int] = []
+        self.stub_ends: list[End] = []
 
     def __len__(self) -> int:
         return len(self.messages)
@@ -89,16 +93,6 @@ class Shown:
     def tokens(self) -> int:
         """Return the size of the next request, in tokens: reported plus estimated."""
         return self.known_tokens + math.ceil(self.added_tokens * self.factor)
-
-    @property
-    def steps(self) -> list[int]:
-        """Return the estimated size of each step, oldest first."""
-        sizes: list[int] = []
-        for message, piece in zip(self.messages[1:], self._pieces[1:], strict=True):
-            if message["role"] == "assistant" or not sizes:
-                sizes.append(0)
-            sizes[-1] += piece.tokens
-        return sizes
 
     @property
     def first_tokens(self) -> int:
@@ -119,15 +113,6 @@ class Shown:
     def end(self) -> End:
         """Return where a request with everything up to now ends."""
         return End(len(self) - 1, len(self.messages[-1]["content"]), self.tokens)
-
-    @property
-    def stub_ends(self) -> list[End]:
-        """Return where the stubs of this and of the clear before it end, old first."""
-        ends: list[End] = []
-        for message, blocks in self._stub_ends:
-            sizes = (piece.tokens for piece in self._pieces[: message + 1])
-            ends.append(End(message, blocks, self._head_tokens + sum(sizes)))
-        return ends
 
     def at_most(self, factor: float, block_tokens: int, *, more: int = 0) -> int:
         """Return how long the next request may be, in tokens; what is known is known.
@@ -190,8 +175,16 @@ class Shown:
         self.messages.append(message)
         self._pieces.append(_Piece(encode(message), size, parts))
         _add(self.composition, parts)
+        if len(self.messages) > 1:
+            self._count_step(role, tokens, is_new=len(blocks) == len(content))
         self.added_tokens += tokens
         self.added_blocks += len(content)
+
+    def _count_step(self, role: str, tokens: int, *, is_new: bool) -> None:
+        """Count what is added to the newest step, or begins another."""
+        if not self.steps or (role == "assistant" and is_new):
+            self.steps.append(0)
+        self.steps[-1] += tokens
 
     def took(self, results: Iterable[ShownResult]) -> None:
         """Take note of results that are in the newest message."""
@@ -258,7 +251,10 @@ class Shown:
             _add(self.composition, piece.layers)
             self._put(place, with_stubs([message], stubs)[0])
         thinking = self._strip_behind(first, spares_newest=spares_newest)
-        self._stub_ends = [*self._stub_ends[-1:], ends[-1]]
+        last, blocks = ends[-1]
+        upto = sum(piece.tokens for piece in self._pieces[: last + 1])
+        end = End(last, blocks, self._head_tokens + upto)
+        self.stub_ends = [*self.stub_ends[-1:], end]
         self._edited(before)
         return thinking
 
@@ -305,7 +301,7 @@ class Shown:
             for block in message["content"]
         }
         self.results = {c: each for c, each in self.results.items() if c in shown}
-        self._stub_ends = []
+        self.stub_ends = []
         thinking = self._strip_behind(0, spares_newest=spares_newest)
         self._edited(before)
         return thinking
@@ -382,6 +378,9 @@ class Shown:
     def _edited(self, before: int) -> None:
         """Take note of an edit; `before` was the estimated size."""
         self.rewritten += 1
+        self.steps = []
+        for message, piece in zip(self.messages[1:], self._pieces[1:], strict=True):
+            self._count_step(message["role"], piece.tokens, is_new=True)
         after, tokens = self._estimate, self.tokens
         if not self.known_tokens or not before:
             self.added_tokens = after
