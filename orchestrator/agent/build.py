@@ -202,8 +202,6 @@ def build_agent(
     )
     executor = Executor(registry, services.log, services.clip, services.clock)
     transcript = state.transcript
-    keeper = _keeper(services, spec, caller, hooks, lambda call: context_for(call))  # noqa: PLW0108 - it is made below
-    keeper.numbers(state)
 
     def context_for(call: str) -> ToolContext:
         sizes = state.result_sizes or caller.sizes
@@ -222,6 +220,8 @@ def build_agent(
             shown=state.sight.showings.find,
         )
 
+    keeper = _keeper(services, spec, caller, hooks, context_for)
+    keeper.numbers(state)
     return Agent(
         spec=spec,
         state=state,

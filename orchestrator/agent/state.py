@@ -89,7 +89,7 @@ class AgentState:
         limited: the limit that was reached; only the last call is left then.
         edits: of what a damaged log says was sent; they are not in the log yet.
         delivered: deliveries of its subagents that are in the conversation.
-        late: how many of the texts that wait are findings.
+        late: those of the texts that wait that are findings.
         incoming: estimated tokens that the calls which run now may bring.
         result_sizes: what each of those may bring; None: as the task says.
         wrap_up: the limit, and its size, for which it was told to wrap up.
@@ -124,7 +124,7 @@ class AgentState:
     pending_texts: list[str] = field(default_factory=list)
     newest_results: list[CallResult] = field(default_factory=list)
     delivered: set[str] = field(default_factory=set)
-    late: int = 0
+    late: list[str] = field(default_factory=list)
     incoming: int = 0
     result_sizes: ResultSizes | None = None
     wrap_up: tuple[str, float] | None = None
@@ -209,7 +209,7 @@ class AgentState:
         """
         self.pending_texts.append(text)
         self.delivered.update(delivers)
-        self.late += 1
+        self.late.append(text)
         if self.due == "nudge_finish":  # they are said in its place
             self.due = ""
             waited = max(self.streaks.unfinished - 1, 0)
@@ -218,7 +218,7 @@ class AgentState:
     @property
     def is_told(self) -> bool:
         """Return whether words of the program wait already, findings aside."""
-        return len(self.pending_texts) > self.late
+        return len(self.pending_texts) > len(self.late)
 
     @property
     def pending_tokens(self) -> int:
@@ -239,16 +239,16 @@ class AgentState:
         for each in self.pending_results:
             layer = _layer(each)
             layers[layer] = layers.get(layer, 0) + each.tokens
-        texts = [self.count(text) for text in self.pending_texts]
-        if texts:
-            layers["text"] = sum(texts)
+        for text in self.pending_texts:
+            layer = "findings" if text in self.late else "text"
+            layers[layer] = layers.get(layer, 0) + self.count(text)
         self.transcript.append("user", blocks)
         self.shown.append("user", blocks, tokens=sum(layers.values()), layers=layers)
         self.sight.take_in(
             self.pending_results, self.transcript, self.shown, turns=self.turns
         )
         self.newest_results = [*self.newest_results, *self.pending_results]
-        self.pending_results, self.pending_texts, self.late = [], [], 0
+        self.pending_results, self.pending_texts, self.late = [], [], []
 
     def answered(self, message: str) -> None:
         """Note that the request with everything up to now was answered.
