@@ -35,7 +35,7 @@ from orchestrator.context.numbers import resolve
 from orchestrator.context.shown import Shown
 from orchestrator.context.transcript import Transcript
 from orchestrator.context.view import Head, make_head
-from orchestrator.events import ResultReplaced
+from orchestrator.events import FileSeen, ResultReplaced
 from orchestrator.messages import encode, text_of
 from orchestrator.models.base import OUTAGE_S, Model
 from orchestrator.models.choose import known_window
@@ -48,6 +48,7 @@ from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.eventlog import EventLog
 from orchestrator.tools.base import Clip, Tool, ToolContext
 from orchestrator.tools.executor import Executor
+from orchestrator.tools.permits import CLOSED, Gate
 from orchestrator.tools.registry import Registry
 
 __all__ = ["Services", "build_agent", "head_of", "new_state"]
@@ -78,6 +79,9 @@ class Services:
         summaries: bare id of another model that writes summaries; "": each its own.
         summaries_effort: for that one.
         judge: bare id of the model that compares summaries; "": nobody does.
+        gate: what calls pass that need a permission.
+        seen_by: agent id → path → the version of it that this agent saw last.
+        restore: puts secrets back in place of their placeholders.
     """
 
     log: EventLog
@@ -104,6 +108,11 @@ class Services:
     lacks: Lacks = field(default_factory=Lacks)
     fallback: str = ""
     window_of: Callable[[str], int | None] = known_window
+    gate: Gate = CLOSED
+    seen_by: Callable[[str], Callable[[str], FileSeen | None]] = lambda _agent: (
+        lambda _path: None
+    )
+    restore: Callable[[str], str] = lambda text: text
 
 
 def new_state(services: Services, spec: AgentSpec) -> AgentState:
@@ -200,7 +209,9 @@ def build_agent(
         parking=services.parking,
         outage_s=services.outage_s,
     )
-    executor = Executor(registry, services.log, services.clip, services.clock)
+    executor = Executor(
+        registry, services.log, services.clip, services.clock, gate=services.gate
+    )
     transcript = state.transcript
 
     def context_for(call: str) -> ToolContext:
@@ -218,6 +229,8 @@ def build_agent(
             history=lambda: transcript.messages,
             findings_of=hooks.team.standing.opened,
             shown=state.sight.showings.find,
+            seen=services.seen_by(spec.id),
+            restore=services.restore,
         )
 
     keeper = _keeper(services, spec, caller, hooks, context_for)

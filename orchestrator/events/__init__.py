@@ -19,6 +19,7 @@ from orchestrator.events.of_agent import (
     AgentEnded,
     AgentStarted,
     CacheMissed,
+    FileChange,
     FileSeen,
     ModelAdapted,
     ModelAnswered,
@@ -45,6 +46,7 @@ from orchestrator.events.of_delegation import (
 from orchestrator.events.of_run import (
     ControlReceived,
     LimitReachedEvent,
+    PermissionAsked,
     ReportSubmitted,
     RunEnded,
     RunParked,
@@ -66,6 +68,7 @@ __all__ = [
     "ContextCompacted",
     "ControlReceived",
     "Event",
+    "FileChange",
     "FileSeen",
     "FindingsSubmitted",
     "LimitReachedEvent",
@@ -77,6 +80,7 @@ __all__ = [
     "ModelRetried",
     "NotesUpdated",
     "Payload",
+    "PermissionAsked",
     "ReportSubmitted",
     "ResultReplaced",
     "RunEnded",
@@ -106,6 +110,7 @@ KINDS: dict[str, type[Payload]] = {
         ToolStarted, ToolEnded, TextAdded, ThinkingDropped, ResultReplaced,
         BriefRefused, BriefReused, SubagentAccepted, SubagentAsked, SubagentEnded,
         FindingsSubmitted, ReportSubmitted, NotesUpdated, LimitReachedEvent, RunParked,
+        PermissionAsked,
     )
 }  # fmt: skip
 

@@ -13,6 +13,7 @@ __all__ = [
     "AgentEnded",
     "AgentStarted",
     "CacheMissed",
+    "FileChange",
     "FileSeen",
     "Label",
     "ModelAdapted",
@@ -238,6 +239,29 @@ class FileSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class FileChange:
+    """One file that a call made, changed or removed."""
+
+    path: str
+    """Relative to the workspace, with forward slashes."""
+    before: str = ""
+    """Artifact with the text before, after redaction; "": no file, or no text."""
+    after: str = ""
+    """Artifact with the text after, likewise."""
+    before_sha256: str = ""
+    """Of the bytes before; "": there was no file."""
+    after_sha256: str = ""
+    """Of the bytes after; "": there is no file any more."""
+    note: str = ""
+    """Why there is no text: `binary, 10,240 bytes`."""
+
+    @classmethod
+    def stored(cls, data: Mapping[str, Any]) -> FileChange:
+        """Return what a log holds; fields of later versions are left out."""
+        return cls(**{name: data[name] for name in cls.__slots__ if name in data})
+
+
+@dataclass(frozen=True, slots=True)
 class ToolStarted(Payload):
     """Intent: a call is about to run."""
 
@@ -272,6 +296,8 @@ class ToolEnded(Payload):
     """Deliveries in it, never made again: `a3`, or `a3/1` for its first follow-up."""
     label: str = ""
     """`critical`, `reference` or `transient`; empty: as its tool has it."""
+    changes: list[FileChange] = field(default_factory=list)
+    """What the call changed in the workspace, in order."""
 
 
 @dataclass(frozen=True, slots=True)

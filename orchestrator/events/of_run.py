@@ -10,6 +10,7 @@ from orchestrator.events.base import Payload
 __all__ = [
     "ControlReceived",
     "LimitReachedEvent",
+    "PermissionAsked",
     "ReportSubmitted",
     "RunEnded",
     "RunParked",
@@ -120,6 +121,23 @@ class ControlReceived(Payload):
     """The agent that asked; "" for a person, through the `control/` folder."""
     reason: str = ""
     """Why, in the words of who asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionAsked(Payload):
+    """A call needed a permission that a person gives, and this was the answer."""
+
+    KIND: ClassVar[str] = "permission.asked"
+    call: str
+    tool: str
+    permissions: list[str]
+    """What was asked for: `write`, `shell`, `network`, `secrets`."""
+    effect: str
+    """What the call would do, as the person saw it."""
+    answer: str
+    """`once`, `always` or `no`."""
+    by: str
+    """`person`, or `nobody` where none was there."""
 
 
 @dataclass(frozen=True, slots=True)

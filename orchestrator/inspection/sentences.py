@@ -284,6 +284,16 @@ def _controlled(data: Data) -> str:
     return f"{told}: {why}" if why else told
 
 
+def _permission(data: Data) -> str:
+    tool, by = one_line(data.get("tool")), one_line(data.get("by"))
+    named = data.get("permissions")
+    what = ", ".join(map(one_line, named)) if isinstance(named, list) else ""
+    answer = {"once": "allowed", "always": "allowed for the run"}.get(
+        one_line(data.get("answer")), "refused" if by == "person" else "nobody to ask"
+    )
+    return f"{tool} needs {what}: {answer}: {one_line(data.get('effect'))}"
+
+
 _SENTENCES: dict[str, Callable[[Data], str]] = {
     "run.started": _run_started,
     "run.resumed": lambda data: (
@@ -335,6 +345,7 @@ _SENTENCES: dict[str, Callable[[Data], str]] = {
         f"notes, {one_line(data.get('section'))}: {one_line(data.get('text'))}"
     ),
     "limit.reached": _limit,
+    "permission.asked": _permission,
     "log.damaged": lambda _data: "a damaged line of the log was passed over",
 }
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from orchestrator.context.numbers import Numbers, Shrunk, resolve, shrunk
 from orchestrator.context.tokens import estimate
@@ -22,7 +21,7 @@ from orchestrator.spec.profile import Profile
 from orchestrator.spec.profiles import DELEGATION, LEAD, Selection, allowed_tools
 from orchestrator.spec.prompts import PromptBook
 from orchestrator.spec.task import Task
-from orchestrator.tools.base import Tool
+from orchestrator.tools.base import Described
 from orchestrator.tools.delegate import Delegate
 from orchestrator.tools.directing import Cancel, FollowUp, WaitFor
 from orchestrator.tools.files import ListDir, ReadFile
@@ -44,7 +43,7 @@ __all__ = [
 BRIEF_TOKENS = 500
 """What a brief adds to the first message of a subagent; only a run knows more."""
 
-TOOLS: tuple[type[Tool[Any]], ...] = (
+TOOLS: tuple[Described, ...] = (
     Delegate, WaitFor, FollowUp, Cancel, Finish, SubmitFindings, UpdateNotes, ReadRef,
     Recall, ReadFile, Grep, Glob, ListDir,
 )  # fmt: skip

@@ -165,6 +165,7 @@ def open_session(
             was_answered=past is not None and past.was_answered,
             hopeless=past.hopeless if past else (),
         ),
+        seen_by=sightings.newest,
     )
     workspace = Workspace(task.workspace, exclude=_own_folder(task.workspace, folder))
     return Session(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import anyio
 
@@ -23,7 +22,7 @@ from orchestrator.subagents.crew import Crew
 from orchestrator.subagents.expecting import FRAME_TOKENS
 from orchestrator.subagents.place import Place
 from orchestrator.subagents.roster import Roster
-from orchestrator.tools.base import Tool
+from orchestrator.tools.base import Described
 from orchestrator.tools.handin import SubmitFindings
 from orchestrator.tools.notes import UpdateNotes
 from orchestrator.tools.registry import definition_of
@@ -213,7 +212,7 @@ class Reserve:
     def _count_shared(self, profile: str) -> int:
         """Return how many tokens all subagents of a profile begin with."""
         crew, count = self._crew, self._crew.services.count
-        tools: list[Tool[Any] | type[Tool[Any]]] = [
+        tools: list[Described] = [
             *crew.services.base_tools,
             SubmitFindings,
             UpdateNotes,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from orchestrator.events import (
@@ -106,6 +106,15 @@ class Sightings:
     def of(self, agent: str) -> dict[str, list[FileSeen]]:
         """Return path → versions that `agent` saw; empty if it saw none."""
         return self.seen.get(agent, {})
+
+    def newest(self, agent: str) -> Callable[[str], FileSeen | None]:
+        """Return what gives the version of a path that `agent` saw last, if any."""
+
+        def find(path: str) -> FileSeen | None:
+            versions = self.of(agent).get(path)
+            return versions[-1] if versions else None
+
+        return find
 
     def lines(self, agent: str | None = None) -> dict[str, int]:
         """Return path → most lines of any version that was seen, by `agent` or anyone.

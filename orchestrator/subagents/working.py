@@ -22,7 +22,7 @@ from orchestrator.subagents.handover import broken_off
 from orchestrator.subagents.life import Below, run_child
 from orchestrator.subagents.place import CANCELLED, Place
 from orchestrator.subagents.roster import Roster
-from orchestrator.tools.executor import is_cancelled
+from orchestrator.tools.fence import is_cancelled
 
 __all__ = ["Worker"]
 

@@ -54,7 +54,7 @@ def parse_arguments(name: str, model: type[M], given: dict[str, Any]) -> M:
     """
     known = model.model_fields
     unknown = [key for key in given if key not in known]
-    if unknown:
+    if unknown and model.model_config.get("extra") != "allow":
         raise ToolError(
             f"`{name}` was not run. Unknown: {listed(unknown)}. "
             f"Known keys: {listed(known)}."

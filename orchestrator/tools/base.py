@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
 
-from orchestrator.events import FileSeen
+from orchestrator.events import FileChange, FileSeen
 from orchestrator.events.of_agent import Label
 from orchestrator.messages import Block, Message
+from orchestrator.security.permissions import Ask
 from orchestrator.security.workspace import Workspace
 from orchestrator.store.artifacts import Artifacts
 
-__all__ = ["Clip", "Effects", "Tool", "ToolContext", "ToolOutput"]
+__all__ = [
+    "Asking",
+    "Clip",
+    "Described",
+    "Effects",
+    "Tool",
+    "ToolContext",
+    "ToolOutput",
+]
 
 Effects = Literal["reads", "repeatable", "effects"]
 
@@ -43,6 +52,8 @@ class ToolOutput:
     """Deliveries of subagents in it: `a3`, or `a3/1` for its first follow-up."""
     label: Label = "reference"
     """How long it stays in sight: `critical` is never cleared, `transient` soon."""
+    changes: tuple[FileChange, ...] = ()
+    """What the call changed in the workspace, in order."""
 
 
 class Clip(Protocol):
@@ -87,9 +98,38 @@ class ToolContext:
     shown: Callable[[FileSeen], str] = field(default=lambda _page: "")
     """Page of a file → reference of a result that the agent still sees and that shows
     all lines of that page, in that version; "": there is none."""
+    seen: Callable[[str], FileSeen | None] = field(default=lambda _path: None)
+    """Path, relative to the workspace → the version of it that this agent saw last."""
+    restore: Callable[[str], str] = field(default=lambda text: text)
+    """Puts secrets back in place of their placeholders, for what leaves the program;
+    raises `ToolError` where one is unknown or the task does not allow it."""
 
 
-class Tool(Protocol[A_contra]):
+class Described(Protocol):
+    """What can be told of a tool, by the tool itself or by its class."""
+
+    @property
+    def name(self) -> str:
+        """Return 1 to 64 ASCII letters, digits, dashes and underscores."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """Return what the model reads: what it is for, when to use it, its limits."""
+        ...
+
+    @property
+    def Args(self) -> type[BaseModel]:  # noqa: N802 - a class
+        """Return the argument model."""
+        ...
+
+    @property
+    def effects(self) -> Effects:
+        """Return whether it only reads, may be repeated, or has effects."""
+        ...
+
+
+class Tool(Described, Protocol[A_contra]):
     """Something a model can call.
 
     `run` may be async; a sync `run` is put in a thread. It raises `ToolError` for what
@@ -97,15 +137,15 @@ class Tool(Protocol[A_contra]):
 
     A tool whose results are JSON may have `context_fields`, a tuple of dotted names:
     only these parts are shown, and the model can ask for the rest. One whose results
-    should all be kept or let go may have `label`, as in `ToolOutput`.
+    should all be kept or let go may have `label`, as in `ToolOutput`. One that needs a
+    permission of the task has `asks(args)`, which returns what a person is asked
+    where the task says `ask`.
     """
 
-    name: ClassVar[str]
-    description: ClassVar[str]
-    """What the model reads: what it is for, when to use it, its limits."""
-    Args: ClassVar[type[BaseModel]]
-    effects: ClassVar[Effects]
-    timeout_s: ClassVar[float]
+    @property
+    def timeout_s(self) -> float:
+        """Return after how many seconds a call is given up."""
+        ...
 
     def run(self, args: A_contra, context: ToolContext) -> Any:  # noqa: ANN401 - sync or async
         """Return a `ToolOutput` or a text, or an awaitable of either.
@@ -113,4 +153,13 @@ class Tool(Protocol[A_contra]):
         Raises:
             ToolError: the call failed in a way the model can mend.
         """
+        ...
+
+
+@runtime_checkable
+class Asking(Protocol):
+    """A tool whose calls need a permission of the task."""
+
+    def asks(self, args: Any) -> Ask:  # noqa: ANN401 - its own argument model
+        """Return what a call needs, and what it would do."""
         ...

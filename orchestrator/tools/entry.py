@@ -11,7 +11,7 @@ from typing import Any
 
 from orchestrator.block_sizes import content_tokens
 from orchestrator.context.structured import abridge
-from orchestrator.events import FileSeen
+from orchestrator.events import FileChange, FileSeen
 from orchestrator.events.of_agent import Label
 from orchestrator.ids import artifact_id
 from orchestrator.messages import Block, text_block, text_of
@@ -44,6 +44,7 @@ class Admitted:
     value: Any = field(default=None)
     delivers: tuple[str, ...] = ()
     label: Label = "reference"
+    changes: tuple[FileChange, ...] = ()
 
 
 def admit(
@@ -102,6 +103,7 @@ def admit(
         output.value,
         output.delivers,
         output.label,
+        output.changes,
     )
 
 

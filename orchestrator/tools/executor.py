@@ -9,9 +9,7 @@ from __future__ import annotations
 import inspect
 import traceback
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
-from types import TracebackType
 from typing import Any
 
 import anyio
@@ -33,12 +31,14 @@ from orchestrator.tools.calls import (
     OnRecord,
 )
 from orchestrator.tools.entry import Admitted, admit
+from orchestrator.tools.fence import Fence, is_cancelled
 from orchestrator.tools.grace import GRACE_S, UNKNOWN, with_grace
+from orchestrator.tools.permits import CLOSED, Gate, refused
 from orchestrator.tools.registry import Registry
 from orchestrator.tools.step import STOPPED, Job, NotRun, Step, stopped
 from orchestrator.tools.threads import in_thread
 
-__all__ = ["TERMINAL", "Executor", "is_cancelled"]
+__all__ = ["TERMINAL", "Executor"]
 
 TERMINAL = frozenset({"finish", "submit_findings"})
 """Tools that hand in; they run after all others of their step."""
@@ -57,32 +57,20 @@ _FOR_THE_RUN = (LimitReached, StoreError)
 _Outcome = ToolOutput | Admitted | str
 
 
-@dataclass(slots=True)
-class _Fence:
-    """Catches whatever a tool lets out, so that it can be told apart afterwards."""
-
-    error: BaseException | None = field(default=None)
-
-    def __enter__(self) -> _Fence:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool:
-        self.error = error
-        return not isinstance(error, (KeyboardInterrupt, GeneratorExit))
-
-
 class Executor:
     """Runs calls. One serves any number of agents of a run at once."""
 
     def __init__(
-        self, registry: Registry, log: EventLog, clip: Clip, clock: Clock
+        self,
+        registry: Registry,
+        log: EventLog,
+        clip: Clip,
+        clock: Clock,
+        *,
+        gate: Gate = CLOSED,
     ) -> None:
         self.registry = registry
+        self._gate = gate
         self._log = log
         self._clip = clip
         self._clock = clock
@@ -122,7 +110,8 @@ class Executor:
             if isinstance(spec.prior, Answered):
                 done[spec.call] = spec.prior.result
             else:
-                todo.append(self._prepare(spec, context(spec.call), allowed))
+                made = self._prepare(spec, context(spec.call), allowed)
+                todo.append(await self._permitted(made))
         # All calls of a step come of the reply that holds them.
         reply = self._log.newest(todo[0].context.agent) if todo else 0
         step = Step(reply, on_result, done)
@@ -161,6 +150,19 @@ class Executor:
         except ToolError as error:
             return NotRun(spec, context, str(error))
         return Job(spec, context, tool, args)
+
+    async def _permitted(self, each: Job | NotRun) -> Job | NotRun:
+        """Return a call as it is, or as one that is not run: it may not."""
+        if isinstance(each, NotRun):
+            return each
+        why = await refused(
+            self._gate,
+            each.tool,
+            each.args,
+            agent=each.context.agent,
+            call=each.spec.call,
+        )
+        return NotRun(each.spec, each.context, why) if why else each
 
     def _unknown(self, name: str, allowed: Collection[str]) -> str:
         names = [each for each in self.registry.names if each in allowed]
@@ -274,7 +276,7 @@ class Executor:
     def _call(self, job: Job) -> Admitted | Awaitable[Any]:
         """Run a sync tool and admit its output; in a worker thread."""
         output: ToolOutput | str | Awaitable[Any] = ""
-        with _Fence() as fence:
+        with Fence() as fence:
             output = job.tool.run(job.args, job.context)
         if fence.error is not None:
             output = self._failed(job, fence.error)
@@ -282,7 +284,7 @@ class Executor:
 
     async def _settle(self, job: Job, running: Awaitable[Any]) -> ToolOutput | str:
         output: ToolOutput | str = ""
-        with _Fence() as fence:
+        with Fence() as fence:
             output = await running
         error = fence.error
         if error is None:
@@ -344,6 +346,7 @@ class Executor:
             ends=outcome.ends,
             delivers=list(outcome.delivers),
             label="" if label == "reference" else label,
+            changes=list(outcome.changes),
         )
         if not isinstance(job.spec.prior, OnRecord):
             self._log.append(ended, agent=job.context.agent, cause=cause)
@@ -359,11 +362,6 @@ class Executor:
             label=label,
             files=outcome.files,
         )
-
-
-def is_cancelled() -> bool:
-    """Return whether a scope around the current task was cancelled."""
-    return anyio.current_effective_deadline() == float("-inf")
 
 
 def _text(output: ToolOutput | str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from orchestrator.tools.base import Tool
+from orchestrator.tools.base import Described, Tool
 from orchestrator.tools.schema import input_schema
 
 __all__ = ["Registry", "definition_of"]
@@ -14,7 +14,7 @@ __all__ = ["Registry", "definition_of"]
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")  # what the API accepts
 
 
-def definition_of(tool: Tool[Any] | type[Tool[Any]]) -> dict[str, Any]:
+def definition_of(tool: Described) -> dict[str, Any]:
     """Return what a model is told of a tool.
 
     Raises:

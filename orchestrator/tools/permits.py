@@ -1,0 +1,58 @@
+"""The gate that calls pass which need a permission: the task's word, or a person's."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Protocol
+
+from pydantic import BaseModel
+
+from orchestrator.security.permissions import Ask, Permission
+from orchestrator.tools.base import Asking, Tool
+
+__all__ = ["CLOSED", "Gate", "refused", "tools_for"]
+
+
+class Gate(Protocol):
+    """Decides whether a call may have what it needs; neither model nor tool does."""
+
+    async def refused(self, agent: str, call: str, tool: str, ask: Ask) -> str:
+        """Return "", or why the call is not run, for the model.
+
+        Args:
+            agent: whose call it is.
+            call: its id.
+            tool: its name.
+            ask: what it needs and would do.
+        """
+        ...
+
+
+class _Closed:
+    async def refused(self, agent: str, call: str, tool: str, ask: Ask) -> str:  # noqa: ARG002 - the port's
+        return f"`{tool}` is not allowed: the task allows nothing but reading."
+
+
+CLOSED: Gate = _Closed()
+"""Lets nothing through that needs a permission."""
+
+
+async def refused(
+    gate: Gate, tool: Tool[Any], args: BaseModel, *, agent: str, call: str
+) -> str:
+    """Return "", or why this call is not run."""
+    if not isinstance(tool, Asking):
+        return ""
+    return await gate.refused(agent, call, tool.name, tool.asks(args))
+
+
+def tools_for(
+    allowed: Collection[Permission], tools: Mapping[Permission, tuple[Tool[Any], ...]]
+) -> tuple[Tool[Any], ...]:
+    """Return the tools that exist in a run, by the permissions that its task has."""
+    return tuple(
+        tool
+        for permission, those in tools.items()
+        if permission in allowed
+        for tool in those
+    )
