@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from orchestrator.security.permissions import Permission
 from orchestrator.spec.limits import Count, Limits
 from orchestrator.spec.policy import ContextPolicy, Shares
 
@@ -23,7 +24,6 @@ __all__ = [
 ]
 
 Effort = Literal["low", "medium", "high", "xhigh", "max"]
-Permission = Literal["write", "shell", "network"]
 
 
 class _Part(BaseModel):
@@ -101,9 +101,11 @@ class Task(_Part):
     agents: tuple[str, ...] = ("explorer",)
     """Profiles that the lead may use."""
     allow: tuple[Permission | dict[Permission, Literal["ask"]], ...] = ()
-    """`write`, `shell`, `network`; nothing by default."""
+    """`write`, `shell`, `network`, `secrets`; nothing by default. `{shell: ask}` asks
+    on the terminal, each time with what would happen; without one it means no."""
     tools: tuple[str, ...] = ()
-    """The user's own Python tools, `package.module:function`."""
+    """The user's own Python tools: `package.module:function`, or the name of an
+    installed one."""
     mcp_servers: dict[str, dict[str, Any]] = Field(default_factory=dict)
     memory: Memory = Memory()
     skills: tuple[str, ...] = ()
@@ -112,6 +114,17 @@ class Task(_Part):
     limits: Limits = Limits()
     context_policy: ContextPolicy = ContextPolicy()
     """How the context is kept small."""
+
+    @property
+    def permissions(self) -> dict[Permission, Literal["yes", "ask"]]:
+        """Return what is allowed, and whether a person is asked; `ask` wins."""
+        found: dict[Permission, Literal["yes", "ask"]] = {}
+        for entry in self.allow:
+            if isinstance(entry, str):
+                found.setdefault(entry, "yes")
+            else:
+                found.update(entry)
+        return found
 
     @field_validator("objective")
     @classmethod

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from orchestrator.events import FileChange, FileSeen
 from orchestrator.events.of_agent import Label
 from orchestrator.messages import Block, Message
-from orchestrator.security.permissions import Ask
+from orchestrator.security.permissions import Ask, Permission
 from orchestrator.security.workspace import Workspace
 from orchestrator.store.artifacts import Artifacts
 
@@ -98,6 +98,8 @@ class ToolContext:
     shown: Callable[[FileSeen], str] = field(default=lambda _page: "")
     """Page of a file → reference of a result that the agent still sees and that shows
     all lines of that page, in that version; "": there is none."""
+    may: frozenset[Permission] = frozenset()
+    """What this agent may have, of what the task allows."""
     seen: Callable[[str], FileSeen | None] = field(default=lambda _path: None)
     """Path, relative to the workspace → the version of it that this agent saw last."""
     restore: Callable[[str], str] = field(default=lambda text: text)
@@ -138,7 +140,7 @@ class Tool(Described, Protocol[A_contra]):
     A tool whose results are JSON may have `context_fields`, a tuple of dotted names:
     only these parts are shown, and the model can ask for the rest. One whose results
     should all be kept or let go may have `label`, as in `ToolOutput`. One that needs a
-    permission of the task has `asks(args)`, which returns what a person is asked
+    permission of the task has `asks(args, context)`, which returns what a person is asked
     where the task says `ask`.
     """
 
@@ -160,6 +162,6 @@ class Tool(Described, Protocol[A_contra]):
 class Asking(Protocol):
     """A tool whose calls need a permission of the task."""
 
-    def asks(self, args: Any) -> Ask:  # noqa: ANN401 - its own argument model
+    def asks(self, args: Any, context: ToolContext) -> Ask:  # noqa: ANN401 - its own argument model
         """Return what a call needs, and what it would do."""
         ...

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
 from pydantic import BaseModel
 
-from orchestrator.security.permissions import Ask, Permission
-from orchestrator.tools.base import Asking, Tool
+from orchestrator.security.permissions import Ask
+from orchestrator.tools.base import Asking, Tool, ToolContext
 
-__all__ = ["CLOSED", "Gate", "refused", "tools_for"]
+__all__ = ["CLOSED", "Gate", "refused"]
 
 
 class Gate(Protocol):
@@ -38,21 +37,10 @@ CLOSED: Gate = _Closed()
 
 
 async def refused(
-    gate: Gate, tool: Tool[Any], args: BaseModel, *, agent: str, call: str
+    gate: Gate, tool: Tool[Any], args: BaseModel, context: ToolContext
 ) -> str:
     """Return "", or why this call is not run."""
     if not isinstance(tool, Asking):
         return ""
-    return await gate.refused(agent, call, tool.name, tool.asks(args))
-
-
-def tools_for(
-    allowed: Collection[Permission], tools: Mapping[Permission, tuple[Tool[Any], ...]]
-) -> tuple[Tool[Any], ...]:
-    """Return the tools that exist in a run, by the permissions that its task has."""
-    return tuple(
-        tool
-        for permission, those in tools.items()
-        if permission in allowed
-        for tool in those
-    )
+    ask = tool.asks(args, context)
+    return await gate.refused(context.agent, context.call, tool.name, ask)
