@@ -146,17 +146,25 @@ def _differences(lines: Sequence[str], wanted: Sequence[str], first: int) -> str
     ]
     pairs = zip(there, wanted, strict=False)
     for number, (line, written) in enumerate(pairs, first):
-        if line != written and written not in line:
-            at = _first_difference(line, written)
-            return "\n".join(
-                [
-                    f" In the file (number, tab, line):\n{rows[0]}",
-                    *rows[1:],
-                    f"Line {number} is {_visible(line, at)}{_named(line, at)},",
-                    f"not {_visible(written, at)}{_named(written, at)}.",
-                ]
-            )
-    return "\n".join([f" In the file (number, tab, line):\n{rows[0]}", *rows[1:]])
+        if written not in line:
+            part = _part_like(line, written) if number == first else line
+            at = _first_difference(part, written)
+            rows += [
+                f"Line {number} has {_visible(part, at)}{_named(part, at)},",
+                f"not {_visible(written, at)}{_named(written, at)}.",
+            ]
+            break
+    return "\n".join([" In the file (number, tab, line):", *rows])
+
+
+def _part_like(line: str, written: str) -> str:
+    """Return the line from where `written` would begin in it."""
+    matcher = difflib.SequenceMatcher(
+        None, line[:_COMPARED_CHARS], written[:_COMPARED_CHARS], autojunk=False
+    )
+    longest = matcher.find_longest_match()
+    moved = line[max(longest.a - longest.b, 0) :]
+    return max((line, moved), key=lambda part: _first_difference(part, written))
 
 
 def _first_difference(one: str, other: str) -> int:

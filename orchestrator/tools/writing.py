@@ -24,7 +24,7 @@ __all__ = ["EditFile", "WriteFile"]
 _TIMEOUT_S = 60.0
 _AROUND = 2
 _MOST_ROWS = 12
-_ROW_CHARS = 300
+_ROW_CHARS = 200
 _MOST_PLACES = 20
 
 
