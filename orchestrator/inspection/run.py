@@ -15,6 +15,7 @@ from orchestrator.events import KINDS, Event, WorkTime
 from orchestrator.events.arrivals import arrivals
 from orchestrator.events.phrases import number
 from orchestrator.inspection.agents import AgentView
+from orchestrator.inspection.changes import Changes
 from orchestrator.inspection.limits import LimitUse, limit_uses
 from orchestrator.inspection.prices import Prices
 from orchestrator.inspection.tokens import Cost, Tokens
@@ -81,6 +82,8 @@ class RunView:
     report_attempts: int = 0
     citations: int = 0
     wrong_citations: list[str] = field(default_factory=list)
+    changes: Changes = field(default_factory=Changes)
+    """What was changed in the workspace."""
     _work: WorkTime = field(default_factory=WorkTime)
 
     def apply(self, event: Event) -> None:
@@ -99,6 +102,7 @@ class RunView:
             self.unknown[event.kind] = self.unknown.get(event.kind, 0) + 1
         elif event.agent:
             self.agent(event.agent).apply(event, at)
+            self.changes.apply(event)
             self._deliver(event)
         self.last_at = at or self.last_at
 
