@@ -83,7 +83,6 @@ class RunView:
     citations: int = 0
     wrong_citations: list[str] = field(default_factory=list)
     changes: Changes = field(default_factory=Changes)
-    """What was changed in the workspace."""
     _work: WorkTime = field(default_factory=WorkTime)
 
     def apply(self, event: Event) -> None:
@@ -279,8 +278,7 @@ class RunView:
         models, limits = data.get("models"), data.get("limits")
         self.models = models if isinstance(models, dict) else {}
         self.limits = limits if isinstance(limits, dict) else {}
-        self.state = "running"
-        self.started_at = at
+        self.state, self.started_at = "running", at
 
     def _on_resumed(self, event: Event, _at: datetime | None) -> None:
         self.resumes += 1
@@ -288,8 +286,7 @@ class RunView:
         self._raise_limits(event)
         self.state, self.reason, self.exit_code = "running", "", None
         self.resume_at = ""
-        self.ended_at, self.missing, self.traceback = None, [], ""
-        self.stopped = []
+        self.ended_at, self.missing, self.stopped, self.traceback = None, [], [], ""
         for agent in self.agents.values():
             agent.interrupt()
             agent.resumed()
