@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+import orjson
 
 from orchestrator.errors import StoreError
 from orchestrator.events import Event, FileChange, ToolEnded
 from orchestrator.events.diffs import Diff, diff
+from orchestrator.store.records import REF
 
 __all__ = ["ChangeSum", "Changes", "FileDiff", "diffs_of", "sum_of"]
 
@@ -19,46 +22,35 @@ GONE = "its text is no longer in the run's folder"
 
 
 @dataclass(slots=True)
-class _Folded:
-    """The changes of one file: its first state, its last one, and by whom."""
-
-    first: FileChange
-    last: FileChange
-    agents: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def is_none(self) -> bool:
-        """Return whether the file is as it was."""
-        return self.first.before_sha256 == self.last.after_sha256
-
-
-@dataclass(slots=True)
 class Changes:
-    """The changes of a run by path; `apply` adds one event of its log."""
+    """What the calls of a run changed; `apply` adds one event of its log."""
 
-    _files: dict[str, _Folded] = field(default_factory=dict)
+    _found: list[tuple[str, Any]] = field(default_factory=list)
+    """Agent, and the changes as they are logged: a list, or where that is stored."""
 
     def apply(self, event: Event) -> None:
-        """Take over one event; what is damaged in it is passed over."""
-        if event.kind != ToolEnded.KIND:
-            return
-        entries = event.data.get("changes")
-        for entry in entries if isinstance(entries, list) else ():
-            change = _change(entry)
-            if change is None:
-                continue
-            known = self._files.setdefault(change.path, _Folded(change, change))
-            known.last = change
-            known.agents[event.agent] = known.agents.get(event.agent, 0) + 1
+        """Take over one event."""
+        if event.kind == ToolEnded.KIND and event.data.get("changes"):
+            self._found.append((event.agent, event.data["changes"]))
 
-    def __bool__(self) -> bool:
-        return any(not each.is_none for each in self._files.values())
+    def files(self, read_text: Callable[[str], str]) -> list[FileDiff]:
+        """Return the files that are not as they were before the run, by path.
 
-    def __iter__(self) -> Iterator[FileDiff]:
-        """Yield the files that are not as they were before the run, by path."""
-        for path, each in sorted(self._files.items()):
-            if not each.is_none:
-                yield FileDiff(path, each.first, each.last, dict(each.agents))
+        What is damaged is passed over.
+
+        Args:
+            read_text: gives an artifact.
+        """
+        known: dict[str, FileDiff] = {}
+        for agent, logged in self._found:
+            for entry in _entries(logged, read_text):
+                change = _change(entry)
+                if change is None:
+                    continue
+                each = known.get(change.path) or FileDiff(change.path, change, change)
+                agents = {**each.agents, agent: each.agents.get(agent, 0) + 1}
+                known[change.path] = replace(each, last=change, agents=agents)
+        return [each for _, each in sorted(known.items()) if not each.is_none]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +67,12 @@ class FileDiff:
     path: str
     first: FileChange
     last: FileChange
-    agents: dict[str, int]
+    agents: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def is_none(self) -> bool:
+        """Return whether it is as it was."""
+        return self.first.before_sha256 == self.last.after_sha256
 
     @property
     def state(self) -> State:
@@ -100,7 +97,7 @@ class ChangeSum:
 
 
 def diffs_of(
-    changes: Iterable[FileDiff], read_text: Callable[[str], str]
+    changes: Changes, read_text: Callable[[str], str]
 ) -> Iterator[tuple[FileDiff, Diff, str]]:
     """Yield each file with its diff, and a remark where that does not say all.
 
@@ -108,7 +105,7 @@ def diffs_of(
         changes: of a run.
         read_text: gives an artifact.
     """
-    for each in changes:
+    for each in changes.files(read_text):
         if each.note:
             yield each, Diff(), each.note
             continue
@@ -133,6 +130,15 @@ def sum_of(found: Iterable[tuple[FileDiff, Diff, str]]) -> ChangeSum:
         added += lines.added
         removed += lines.removed
     return ChangeSum(files, added, removed)
+
+
+def _entries(logged: Any, read_text: Callable[[str], str]) -> list[Any]:  # noqa: ANN401 - whatever a log holds
+    if isinstance(logged, dict) and isinstance(logged.get(REF), str):
+        try:
+            logged = orjson.loads(read_text(logged[REF]))
+        except (StoreError, ValueError):
+            return []
+    return logged if isinstance(logged, list) else []
 
 
 def _change(entry: Any) -> FileChange | None:  # noqa: ANN401 - whatever a log holds
