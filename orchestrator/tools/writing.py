@@ -52,7 +52,7 @@ class WriteFile:
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
 
-    def asks(self, args: WriteFileArgs) -> Ask:
+    def asks(self, args: WriteFileArgs, context: ToolContext) -> Ask:  # noqa: ARG002 - the port's
         """Return what a person is asked: the file and its new text."""
         return Ask(("write",), f"write {args.path}, all of it:\n{args.text}")
 
@@ -105,7 +105,7 @@ class EditFile:
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
 
-    def asks(self, args: EditFileArgs) -> Ask:
+    def asks(self, args: EditFileArgs, context: ToolContext) -> Ask:  # noqa: ARG002 - the port's
         """Return what a person is asked: the file and what changes in it."""
         rows = diff(args.old, args.new).rows
         where = "every place that reads so" if args.all else "one place"

@@ -780,9 +780,12 @@ async def test_a_change_that_is_none_is_refused(bench: ToolBench) -> None:
 
 
 async def test_a_person_is_asked_with_the_exact_change(bench: ToolBench) -> None:
-    write = WriteFile(Writer()).asks(WriteFileArgs(path="a.txt", text="one\n"))
+    write = WriteFile(Writer()).asks(
+        WriteFileArgs(path="a.txt", text="one\n"), bench.context()
+    )
     edit = EditFile(Writer()).asks(
-        EditFileArgs(path="a.txt", old="a\nb\nc\n", new="a\nB\nc\n")
+        EditFileArgs(path="a.txt", old="a\nb\nc\n", new="a\nB\nc\n"),
+        bench.context(),
     )
 
     assert write == Ask(("write",), "write a.txt, all of it:\none\n")
