@@ -359,7 +359,7 @@ def _is_code_or_link(line: str, match: re.Match[str]) -> bool:
 
 def _pieces(match: re.Match[str], offset: int) -> Iterator[Citation]:
     start, end, path = offset + match.start(), offset + match.end(), ""
-    for raw in _SEPARATOR.split(match[1].strip()):
+    for raw in _split(match[1].strip()):
         piece = raw.strip().strip("`")
         item = _FINDING.fullmatch(piece)
         if item is not None:
@@ -375,6 +375,22 @@ def _pieces(match: re.Match[str], offset: int) -> Iterator[Citation]:
         yield Citation(
             piece, start, end, path, source.first, source.last or source.first
         )
+
+
+def _split(inside: str) -> list[str]:
+    """Return what a bracket holds, place by place.
+
+    A comma or semicolon in an address is part of it, where no lines come before.
+    """
+    first, *rest = re.split(f"({_SEPARATOR.pattern})", inside)
+    pieces = [first]
+    for between, piece in zip(rest[::2], rest[1::2], strict=True):
+        is_within = between == between.strip() and "://" in pieces[-1]
+        if is_within and parse_source(pieces[-1]).first is None:
+            pieces[-1] += between + piece
+        else:
+            pieces.append(piece)
+    return pieces
 
 
 def _is_target(target: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv6Address
 from typing import Final
@@ -11,7 +12,15 @@ from urllib.parse import quote, urljoin, urlsplit
 from orchestrator.errors import ToolError
 from orchestrator.security.addresses import host_problem, port_problem
 
-__all__ = ["MAX_URL_CHARS", "WebAddress", "canonical", "is_url", "joined", "parse_url"]
+__all__ = [
+    "MAX_URL_CHARS",
+    "WebAddress",
+    "canonical",
+    "is_url",
+    "joined",
+    "meant_url",
+    "parse_url",
+]
 
 MAX_URL_CHARS = 4000
 _SHOWN_CHARS = 200
@@ -99,6 +108,24 @@ def canonical(url: str) -> str:
         return str(_parsed(bare))
     except ToolError:
         return url
+
+
+def meant_url(url: str, known: Collection[str]) -> str:
+    """Return the one of `known` that `url` stands for, or `url`.
+
+    A slash at the end makes no difference where only one of them can be meant.
+    """
+    if url in known:
+        return url
+    wanted = canonical(url)
+    if wanted in known:
+        return wanted
+    alike = [
+        each
+        for each in known
+        if is_url(each) and each.rstrip("/") == wanted.rstrip("/")
+    ]
+    return alike[0] if len(alike) == 1 else url
 
 
 def _join(base: str, location: str) -> str:

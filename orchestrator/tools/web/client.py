@@ -129,6 +129,11 @@ class Reply:
     body: bytes
     is_cut: bool = False
 
+    @property
+    def is_good(self) -> bool:
+        """Return whether it is what was asked for."""
+        return 200 <= self.status < 300
+
 
 @dataclass(slots=True)
 class WebClient:
