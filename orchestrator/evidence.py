@@ -39,7 +39,7 @@ _LINES = re.compile(
     r"(?:\s?[-–—~]\s?L?(?P<last>\d{1,9}))?",
     re.DOTALL,
 )
-_BARE_HOST = re.compile(r"[A-Za-z][\w+.-]*://[^/?#:]*(?:\[[^\]]*\])?")
+_HOST_OF = re.compile(r"[A-Za-z][\w+.-]*://[^/?#:]*(?:\[[^\]]*\])?")
 _CJK = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uff60\U00020000-\U0003ffff"
 _CJK_CHAR = re.compile(f"[{_CJK}]")
 _CJK_GAP = re.compile(f"(?<=[{_CJK}]) | (?=[{_CJK}])")
@@ -127,18 +127,13 @@ def parse_source(source: str) -> Source:
     if bare.startswith("[") and bare.endswith("]"):
         bare = bare[1:-1].strip().strip("`")
     match = _LINES.fullmatch(bare)
-    if match is None or _is_host_and_port(match):
-        return Source(bare)
+    if match is None or (match["last"] is None and _HOST_OF.fullmatch(match["target"])):
+        return Source(bare)  # a host and its port have no lines
     first = max(int(match["first"]), 1)
     last = max(int(match["last"] or first), 1)
     return Source(
         match["target"].rstrip().strip("`"), min(first, last), max(first, last)
     )
-
-
-def _is_host_and_port(match: re.Match[str]) -> bool:
-    # A host and its port, with nothing behind it that could have lines.
-    return match["last"] is None and bool(_BARE_HOST.fullmatch(match["target"]))
 
 
 def fold(text: str) -> str:
@@ -378,15 +373,12 @@ def _pieces(match: re.Match[str], offset: int) -> Iterator[Citation]:
 
 
 def _split(inside: str) -> list[str]:
-    """Return what a bracket holds, place by place.
-
-    A comma or semicolon in an address is part of it, where no lines come before.
-    """
+    """Return the places in a bracket; a comma in an address is part of it."""
     first, *rest = re.split(f"({_SEPARATOR.pattern})", inside)
     pieces = [first]
     for between, piece in zip(rest[::2], rest[1::2], strict=True):
-        is_within = between == between.strip() and "://" in pieces[-1]
-        if is_within and parse_source(pieces[-1]).first is None:
+        is_open = "://" in pieces[-1] and parse_source(pieces[-1]).first is None
+        if is_open and between in (",", ";"):
             pieces[-1] += between + piece
         else:
             pieces.append(piece)

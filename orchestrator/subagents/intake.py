@@ -253,7 +253,7 @@ def _check_evidence(
         )
     if not versions and is_url(source.target):
         return (
-            f"`{_shown(source.target)}` was not fetched by you; fetch it and quote from "
+            f"you have not fetched `{_shown(source.target)}`; fetch it and quote from "
             "what you see, or drop this evidence"
         )
     if not versions:
