@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from ipaddress import (
-    AddressValueError,
     IPv4Address,
     IPv4Network,
     IPv6Address,
@@ -91,7 +90,7 @@ def address_problem(address: str) -> str:
     """
     try:
         parsed = ip_address(address)
-    except (AddressValueError, ValueError):
+    except ValueError:
         return "no IP address"
     return _of_ipv4(parsed) if isinstance(parsed, IPv4Address) else _of_ipv6(parsed)
 

@@ -176,9 +176,12 @@ def _host(host: str, url: str) -> str:
     """Return a host in ASCII: names of other scripts as they are looked up."""
     if ":" in host:
         try:
-            return IPv6Address(host).compressed
-        except (AddressValueError, ValueError) as error:
+            address = IPv6Address(host)
+        except AddressValueError as error:
             raise ToolError(f"`{_shown(url)}` has no good IPv6 address") from error
+        if address.scope_id is not None:  # of this machine's own networks
+            raise ToolError(f"`{_shown(url)}` has no public IPv6 address")
+        return address.compressed
     if not host.isascii():
         import idna  # noqa: PLC0415 - hardly any run needs it
 

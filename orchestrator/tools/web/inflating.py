@@ -25,9 +25,14 @@ class Inflater:
     what is asked for, however much a few bytes may stand for.
     """
 
-    def __init__(self, *, is_compressed: bool) -> None:
-        self._stream = zlib.decompressobj(_EITHER) if is_compressed else None
-        self._has_begun = False
+    def __init__(self, kind: str = "") -> None:
+        """Take nothing yet.
+
+        Args:
+            kind: `gzip`, `deflate`, or "" for what is not compressed.
+        """
+        self._stream = zlib.decompressobj(_EITHER) if kind else None
+        self._may_be_bare = kind == "deflate"
 
     def feed(self, data: bytes, most: int) -> bytes:
         """Return what `data` stands for, at most `most` bytes of it.
@@ -63,11 +68,11 @@ class Inflater:
         try:
             part = stream.decompress(data, most)
         except zlib.error:
-            if self._has_begun:
+            if not self._may_be_bare:
                 raise
             stream = self._stream = zlib.decompressobj(_BARE)
             part = stream.decompress(data, most)
-        self._has_begun = True
+        self._may_be_bare = False
         if not stream.eof:
             return part, stream.unconsumed_tail
         # Gzip may have several members; anything else behind it is no part of the body.
@@ -85,10 +90,10 @@ def inflater(encoding: str) -> Inflater:
     named = [each.strip().lower() for each in encoding.split(",")]
     kinds = [each for each in named if each not in ("", "identity")]
     if not kinds:
-        return Inflater(is_compressed=False)
+        return Inflater()
     if len(kinds) > 1 or kinds[0] not in _GZIP | {"deflate"}:
         raise ToolError(
             f"the server sends the body compressed as `{encoding[:40]}`; only gzip and "
             "deflate can be read"
         )
-    return Inflater(is_compressed=True)
+    return Inflater("deflate" if kinds[0] == "deflate" else "gzip")
