@@ -87,6 +87,7 @@ class FakeWeb:
         refusing: addresses where nobody answers.
         lookups: names that were looked up.
         connections: addresses and ports that were connected to.
+        streams: the connections.
         secure_port: of loopback, in place of port 443.
     """
 
@@ -95,6 +96,7 @@ class FakeWeb:
     refusing: set[str] = field(default_factory=set)
     lookups: list[str] = field(default_factory=list)
     connections: list[tuple[str, int]] = field(default_factory=list)
+    streams: list[httpcore2.AsyncNetworkStream] = field(default_factory=list)
     secure_port: int = 0
 
     def __post_init__(self) -> None:
@@ -134,7 +136,9 @@ class FakeWeb:
             raise httpcore2.ConnectError from ConnectionRefusedError(111, "refused")
         here = self.secure_port if port == 443 else self.plain.port
         backend = httpcore2.AnyIOBackend()
-        return await backend.connect_tcp("127.0.0.1", here, timeout=limit_s)
+        stream = await backend.connect_tcp("127.0.0.1", here, timeout=limit_s)
+        self.streams.append(stream)
+        return stream
 
     def trust(self) -> ssl.SSLContext:
         context = ssl.create_default_context()
@@ -155,8 +159,18 @@ class _Open:
 class Fetching(ToolBench):
     """An agent that may fetch, on a small web of its own."""
 
-    def __init__(self, folder: Path, web: FakeWeb, **limits: Any) -> None:
-        super().__init__(folder, tools=[FetchUrl(web.client(**limits))])
+    def __init__(
+        self, folder: Path, web: FakeWeb, client: WebClient | None = None, **limits: Any
+    ) -> None:
+        """Make it.
+
+        Args:
+            folder: for its files.
+            web: what is served.
+            client: in place of one that knows nothing but `web`.
+            limits: of a fetch.
+        """
+        super().__init__(folder, tools=[FetchUrl(client or web.client(**limits))])
         self.web = web
         self.executor = Executor(
             self.registry,

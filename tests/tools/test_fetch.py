@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import gzip
+import json
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from socket import EAI_AGAIN, gaierror
 
+import anyio
 import pytest
 from made_up_secrets import FORMS
 from raw_endpoint import RawEndpoint, Wire, chunked, head, whole
+from tool_bench import ToolBench
 from web_bench import DOCS, PUBLIC, FakeWeb, Fetching, html, page
 from written_documents import docx_of, pdf_of
 
+from orchestrator.context.tokens import estimate
 from orchestrator.events import FileSeen
-from orchestrator.tools.fetch import FetchUrl
-from orchestrator.tools.web.client import WebClient, resolve
+from orchestrator.tools.fetch import FetchUrl, FetchUrlArgs
+from orchestrator.tools.registry import definition_of
+from orchestrator.tools.web.client import WebClient
 
 SITE = f"http://{DOCS}"
 SECRET = FORMS["github"]
@@ -246,8 +252,7 @@ async def test_tls_checks_the_name(bench: Fetching) -> None:
 async def test_an_unknown_authority_is_not_trusted(
     tmp_path: Path, web: FakeWeb
 ) -> None:
-    bench = Fetching(tmp_path, web)
-    bench.registry.get("fetch_url").client.trust = None  # type: ignore[union-attr]
+    bench = Fetching(tmp_path, web, WebClient(web.resolve, web.connect))
 
     problem = await bench.refusal(f"https://{DOCS}/a")
 
@@ -309,15 +314,13 @@ async def test_what_was_judged_is_connected_to_whatever_the_name_means_later(
 async def test_the_real_client_reaches_no_server_of_this_machine(
     tmp_path: Path, web: FakeWeb, host: str
 ) -> None:
-    bench = Fetching(tmp_path, web)
-    tool = FetchUrl()
-    assert tool.client == WebClient()
-    bench.registry.get("fetch_url").client.resolve = resolve  # type: ignore[union-attr]
+    bench = Fetching(tmp_path, web, FetchUrl().client)
+    web.pages["/"] = page("not for you")
 
     problem = await bench.refusal(f"http://{host}:{web.plain.port}/")
 
-    assert "loopback" in problem
-    assert web.connections == []
+    assert "it leads to a loopback address" in problem
+    assert web.heads == []
 
 
 @pytest.mark.parametrize(
@@ -548,12 +551,53 @@ async def test_secrets_in_address_page_and_error_are_replaced(bench: Fetching) -
     assert f"GET /a?token={SECRET} " in bench.web.heads[0]
 
 
-async def test_asking_shows_the_address_on_one_line() -> None:
-    tool = FetchUrl()
+async def test_a_placeholder_is_put_back_for_the_request_alone(
+    bench: Fetching,
+) -> None:
+    mark = "[secret:github:0123abcd]"
+    bench.web.pages[f"/a?token={SECRET}"] = page("for holders of the token")
+    context = replace(bench.context(), restore=lambda text: text.replace(mark, SECRET))
 
-    ask = tool.asks(tool.Args(url="https://example.org/a\n?b"))
+    output = await FetchUrl(bench.web.client()).run(
+        FetchUrlArgs(url=f"{SITE}/a?token={mark}"), context
+    )
+
+    assert output.text.startswith(f"{SITE}/a?token={mark}: its only line")
+    assert [each.path for each in output.files] == [f"{SITE}/a?token={mark}"]
+    assert f"GET /a?token={SECRET} " in bench.web.heads[0]
+
+
+async def test_a_call_that_is_cut_hangs_up(bench: Fetching) -> None:
+    bench.web.pages["/a"] = Wire([head()], "hold")
+
+    with anyio.move_on_after(0.1) as limit:
+        await bench.fetch(f"{SITE}/a")
+
+    assert limit.cancelled_caught
+    assert bench.web.streams[0].get_extra_info("socket").fileno() == -1
+
+
+def test_a_person_is_asked_with_the_address_on_one_line() -> None:
+    ask = FetchUrl().asks(FetchUrlArgs(url="https://example.org/a\n?b"))
 
     assert (ask.permissions, ask.effect) == (
         ("network",),
         "fetch https://example.org/a ?b",
     )
+
+
+async def test_without_a_permission_nothing_is_fetched(
+    tmp_path: Path, web: FakeWeb
+) -> None:
+    bench = ToolBench(tmp_path, tools=[FetchUrl(web.client())])
+
+    problem = await bench.error("fetch_url", url=f"{SITE}/a")
+
+    assert "is not allowed" in problem
+    assert (web.lookups, web.connections) == ([], [])
+
+
+def test_its_definition_is_short() -> None:
+    definition = json.dumps(definition_of(FetchUrl()))
+
+    assert estimate(definition) <= 90
