@@ -64,26 +64,20 @@ async def test_a_quote_from_a_page_becomes_a_cited_report(
     assert "gone since" not in ended.text("report.md") + findings
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
+async def test_addresses_and_lines_are_corrected(bench: RunBench, web: FakeWeb) -> None:
+    written = (
         f"{URL}:2900-2950",
         URL,
         f"{URL}#part",
         f"HTTPS://{DOCS.upper()}:443/refunds?lang=en,gb:1",
         f"<{URL}>",
-    ],
-    ids=["far away", "no lines", "fragment", "port", "brackets"],
-)
-async def test_address_and_lines_are_corrected(
-    bench: RunBench, web: FakeWeb, source: str
-) -> None:
-    steps = [FETCH, submit(item(CLAIM, source, LINE))]
-    ended = await played(bench, web, steps, GOOD_REPORT)
+    )
+    items = [item(f"{CLAIM} See {each}.", each, LINE) for each in written]
+    ended = await played(bench, web, [FETCH, submit(*items)], GOOD_REPORT)
 
     assert ended.result.state == "done"
-    [kept] = ended.json("agents/a1/findings.json")["items"]
-    assert kept["evidence"][0]["source"] == f"{URL}:3"
+    kept = ended.json("agents/a1/findings.json")["items"]
+    assert [each["evidence"][0]["source"] for each in kept] == [f"{URL}:3"] * 5
 
 
 async def test_a_page_that_was_not_fetched_is_no_evidence(
@@ -125,25 +119,23 @@ async def test_a_page_that_sent_on_is_cited_by_either_name(
     assert ended.text("report.md") == report
 
 
-@pytest.mark.parametrize(
-    ("wrong", "why"),
-    [
-        (f"{URL}:44", "has 5 lines"),
-        (f"https://{DOCS}/other:3", "no accepted finding and no file you read"),
-        (f"http://{DOCS}/refunds?lang=en,gb:3", "no accepted finding"),
-    ],
-    ids=["no such line", "another page", "another scheme"],
-)
-async def test_a_wrong_citation_of_a_page_is_marked(
-    bench: RunBench, web: FakeWeb, wrong: str, why: str
+async def test_wrong_citations_of_pages_are_marked(
+    bench: RunBench, web: FakeWeb
 ) -> None:
-    report = f"It takes 14 days [a1#1] [{wrong}].\n"
+    wrong = {
+        f"{URL}:44": f"`{URL}` has 5 lines",
+        f"https://{DOCS}/other:3": "no accepted finding and no file you read",
+        f"http://{DOCS}/refunds?lang=en,gb:3": "no accepted finding and no file",
+    }
+    report = f"It takes 14 days [a1#1] {' '.join(f'[{each}]' for each in wrong)}.\n"
     ended = await played(bench, web, [FETCH, submit(RIGHT)], report, report)
 
     sent_back, _ = ended.results("finish")
-    assert f"[{wrong}]: " in sent_back
-    assert why in sent_back
-    assert f"[{wrong}] *(citation not confirmed)*" in ended.text("report.md")
+    for citation, why in wrong.items():
+        assert f"- [{citation}]: {why}" in sent_back
+        marked = f"[{citation}] *(citation not confirmed)*"
+        assert marked in ended.text("report.md")
+    assert ended.text("report.md").count("not confirmed") == len(wrong)
     assert ended.result.state == "partial"
 
 
