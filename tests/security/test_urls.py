@@ -57,6 +57,8 @@ def test_an_address_is_kept_in_one_form(written: str, kept: str) -> None:
         ("https://example.org:22/", "port 22"),
         ("https://[::1/", "no web address"),
         ("https://[zz::1]/", "no web address"),
+        ("https://[1::2::3]/", "no web address"),
+        ("https://a:b:c/", "no web address"),
         ("https://[fe80::1%25eth0]/", "IPv6"),
         ("https://localhost:8080/", "this machine"),
         ("https://LOCALHOST./", "this machine"),
@@ -80,6 +82,11 @@ def test_messages_hold_no_query_and_no_password() -> None:
         with pytest.raises(ToolError) as caught:
             parse_url(url)
         assert "hush" not in str(caught.value)
+
+
+def test_what_is_no_address_stays_as_it_is() -> None:
+    assert canonical("docs/a.md") == "docs/a.md"
+    assert canonical("ftp://example.org/a") == "ftp://example.org/a"
 
 
 def test_a_link_is_joined_to_its_page() -> None:

@@ -6,7 +6,7 @@ import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from socket import EAI_NONAME, gaierror
 from typing import Any, ClassVar, Self
@@ -21,6 +21,7 @@ from tool_bench import ToolBench
 
 from orchestrator.clock import SystemClock
 from orchestrator.context.clipping import clip_text
+from orchestrator.context.tokens import estimate
 from orchestrator.security.permissions import Ask
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
 from orchestrator.tools.executor import Executor
@@ -175,7 +176,7 @@ class Fetching(ToolBench):
         self.executor = Executor(
             self.registry,
             self.log,
-            lambda text, **how: clip_text(text, count=len, **how),
+            partial(clip_text, count=estimate),
             SystemClock(),
             gate=_Open(),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,6 +13,7 @@ from socket import EAI_AGAIN, gaierror
 
 import anyio
 import pytest
+from httpcore2 import AsyncNetworkStream, ConnectTimeout
 from made_up_secrets import FORMS
 from raw_endpoint import RawEndpoint, Wire, chunked, head, whole
 from tool_bench import ToolBench
@@ -22,7 +24,7 @@ from orchestrator.context.tokens import estimate
 from orchestrator.events import FileSeen
 from orchestrator.tools.fetch import FetchUrl, FetchUrlArgs
 from orchestrator.tools.registry import definition_of
-from orchestrator.tools.web.client import WebClient
+from orchestrator.tools.web.client import WebClient, connect
 
 SITE = f"http://{DOCS}"
 SECRET = FORMS["github"]
@@ -176,7 +178,7 @@ CHINESE = "退款需要十四天。客户可以在收到货物之后申请。"
         (CHINESE.encode("gbk"), "text/plain"),
         (CHINESE.encode("gbk"), "text/plain; charset=utf-8"),
         (CHINESE.encode("gbk"), "text/plain; charset=zlib"),
-        (CHINESE.encode("gbk"), "text/plain; charset=no-such"),
+        (CHINESE.encode("gbk"), "text/plain; charset=x-no-such"),
         (b"<meta charset=gbk><p>" + CHINESE.encode("gbk"), "text/html"),
         (b"<meta charset='gbk'>" + CHINESE.encode("gbk"), "text/html;charset=latin1"),
         (CHINESE.encode("big5", "ignore"), "text/plain; charset=big5"),
@@ -402,6 +404,64 @@ async def test_the_next_address_is_tried_and_refusals_are_told(bench: Fetching) 
     assert "second" in await bench.fetch(f"{SITE}/a")
     bench.web.refusing.add(PUBLIC)
     assert "connection refused" in await bench.refusal(f"{SITE}/a")
+
+
+async def test_a_host_that_never_answers_is_given_up(
+    tmp_path: Path, web: FakeWeb
+) -> None:
+    async def lost(address: str, port: int, limit_s: float) -> AsyncNetworkStream:
+        raise ConnectTimeout
+
+    bench = Fetching(tmp_path, web, WebClient(web.resolve, lost))
+
+    problem = await bench.refusal(f"{SITE}/a")
+
+    assert f"nobody answers at {SITE} within 10 s" in problem
+
+
+async def test_the_real_connector_connects_to_an_address(web: FakeWeb) -> None:
+    stream = await connect("127.0.0.1", web.plain.port, 5)
+
+    assert stream.get_extra_info("server_addr") == ("127.0.0.1", web.plain.port)
+    await stream.aclose()
+
+
+async def test_html_needs_its_extra_and_the_rest_does_not(
+    bench: Fetching, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "selectolax.lexbor", None)
+    bench.web.pages |= {
+        "/a": html("<p>Text.</p>"),
+        "/b": page("Plain."),
+        "/c": whole(b"<p>Gone.</p>", "410 Gone", content_type="text/html"),
+    }
+
+    problem = await bench.refusal(f"{SITE}/a")
+
+    assert "an optional package that is not installed" in problem
+    assert "pip install -e '.[documents]'" in problem
+    assert "Plain." in await bench.fetch(f"{SITE}/b")
+    assert (await bench.refusal(f"{SITE}/c")).endswith("status 410 (Gone)")
+
+
+async def test_documents_that_are_cut_are_not_read(
+    tmp_path: Path, web: FakeWeb
+) -> None:
+    bench = Fetching(tmp_path, web, body_bytes=500)
+    web.pages["/a.pdf"] = page(pdf_of("Refunds take days."), "application/pdf")
+    web.pages["/a.png"] = page(b"\x89PNG\r\n\x1a\n" + bytes(999), "image/png")
+
+    assert "this PDF file is too big" in await bench.refusal(f"{SITE}/a.pdf")
+    assert "of which not all was read" in await bench.fetch(f"{SITE}/a.png")
+
+
+async def test_a_page_that_nests_too_deep_comes_as_source(bench: Fetching) -> None:
+    bench.web.pages["/a"] = page("<div>" * 6000 + "<b>deep</b>", "text/html")
+
+    text = await bench.fetch(f"{SITE}/a")
+
+    assert "source of the HTML page" in text
+    assert "<b>deep</b>" in text
 
 
 @pytest.mark.parametrize(
