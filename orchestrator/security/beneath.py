@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["entries", "open_file", "replace_file"]
+__all__ = ["entries", "is_file", "open_file", "replace_file"]
 
 # Folders are walked through without being read, where the system knows how.
 _WALK = (
@@ -48,6 +48,22 @@ def open_file(root: Path, relative: str) -> BinaryIO:
         os.close(handle)
         raise
     return open(handle, "rb", buffering=0)  # noqa: PTH123 - a descriptor, no path
+
+
+def is_file(root: Path, relative: str) -> bool:
+    """Return whether an ordinary file is there, and no link in the way."""
+    *above, name = _names(relative)
+    try:
+        folder = _walk(root, above)
+    except OSError:
+        return False
+    try:
+        found = _stat(folder, name)
+    except OSError:
+        return False
+    finally:
+        os.close(folder)
+    return found is not None and stat.S_ISREG(found.st_mode)
 
 
 @contextmanager

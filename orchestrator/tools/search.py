@@ -14,6 +14,7 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.errors import ToolError
+from orchestrator.security.beneath import is_file
 from orchestrator.security.workspace import Workspace
 from orchestrator.store.layout import is_run
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
@@ -334,9 +335,11 @@ class Glob:
         if not folder.is_dir():
             raise ToolError(f"no folder `{args.path[:200]}`")
         paths = _paths(["--files", "--null"], args.pattern, name, context)
-        if not paths:
+        root = workspace.real_root
+        # ripgrep goes by names: a folder may have become a link under its hands.
+        rows = [path for path in sorted(paths)[:_MAX_PATHS] if is_file(root, path)]
+        if not rows:
             return ToolOutput(f"No file fits `{args.pattern[:200]}` in `{name}`.")
-        rows = sorted(paths)[:_MAX_PATHS]
         if len(paths) > _MAX_PATHS:
             rows.append(
                 f"[{len(paths) - _MAX_PATHS:,} more; narrow with `path` or `pattern`]"
