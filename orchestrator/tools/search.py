@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.errors import ToolError
-from orchestrator.security.beneath import is_file
+from orchestrator.security.beneath import is_file, is_there
 from orchestrator.security.workspace import Workspace
 from orchestrator.store.layout import is_run
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
@@ -124,7 +124,12 @@ class _Search:
 
     def note(self) -> str:
         """Return what was not searched, after the hits."""
-        unread = [path for path in self._unread if self.context.workspace.allows(path)]
+        workspace = self.context.workspace
+        unread = [
+            path
+            for path in self._unread
+            if workspace.allows(path) and is_there(workspace.real_root, path)
+        ]
         return self._converted.note(unread)
 
     def hits(self) -> Generator[FileHit, None, None]:

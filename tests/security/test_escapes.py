@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import secrets
 import socket
@@ -28,6 +29,7 @@ from orchestrator.tools.writing import EditFile, WriteFile
 CANARY = "canary-5f1d"
 SECRET = f"{CANARY} text\nof nobody here\n"
 LIMIT_S = 10
+_HERE, _EXCHANGE = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
 ROUNDS = 300
 
 
@@ -347,17 +349,16 @@ async def test_no_glob_leads_out(place: Place, pattern: str) -> None:
 
 @contextmanager
 def swapping(one: Path, other: Path) -> Iterator[None]:
-    """Swap two entries over and over, from another thread."""
+    """Swap two entries over and over, from another thread, each time at once."""
     is_over = threading.Event()
-    aside = one.with_name("aside")
+    library = ctypes.CDLL(None, use_errno=True)
 
     def swap() -> None:
         while not is_over.is_set():
-            one.rename(aside)
-            other.rename(one)
-            one.rename(other)
-            aside.rename(one)
-            is_over.wait(0.0002)
+            names = (_HERE, bytes(one), _HERE, bytes(other), _EXCHANGE)
+            if library.renameat2(*names):
+                raise OSError(ctypes.get_errno(), "the two cannot be swapped")
+            is_over.wait(secrets.randbelow(400) / 1e6)
 
     thread = threading.Thread(target=swap)
     thread.start()
