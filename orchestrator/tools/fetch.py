@@ -58,7 +58,7 @@ class FetchUrl:
 
     client: WebClient = field(default_factory=WebClient)
 
-    def asks(self, args: FetchUrlArgs) -> Ask:
+    def asks(self, args: FetchUrlArgs, context: ToolContext) -> Ask:  # noqa: ARG002 - the port's
         """Return what a person is asked."""
         return Ask(("network",), f"fetch {one_line(args.url)}")
 

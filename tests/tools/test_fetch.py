@@ -637,8 +637,10 @@ async def test_a_call_that_is_cut_hangs_up(bench: Fetching) -> None:
     assert bench.web.streams[0].get_extra_info("socket").fileno() == -1
 
 
-def test_a_person_is_asked_with_the_address_on_one_line() -> None:
-    ask = FetchUrl().asks(FetchUrlArgs(url="https://example.org/a\n?b"))
+def test_a_person_is_asked_with_the_address_on_one_line(bench: Fetching) -> None:
+    args = FetchUrlArgs(url="https://example.org/a\n?b")
+
+    ask = FetchUrl().asks(args, bench.context())
 
     assert (ask.permissions, ask.effect) == (
         ("network",),
