@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from orchestrator.security.formats import CREDENTIAL, Span
 
-__all__ = ["named_secrets"]
+__all__ = ["is_stand_in", "is_wordy", "named_secrets"]
 
 _PASSWORD = "password|passwd|passwort|passphrase|passcode|pwd|密码|口令"  # noqa: S105 - names, no value
 # Only plain words, since such a search runs at ten times the speed of any other; what
@@ -137,12 +137,12 @@ def _in_headers_and_urls(text: str, low: str) -> Iterator[Span]:
         while at != -1:
             match = _HEADER.match(text, at)
             name = (match and match.lastgroup) or ""
-            if match and (name == "basic" or not _is_wordy(match[name])):
+            if match and (name == "basic" or not is_wordy(match[name])):
                 yield Span(*match.span(name), CREDENTIAL)
             at = low.find(word, at + len(word))
     if "://" in text and "@" in text:
         for match in _URL.finditer(text):
-            if not _is_stand_in(match["value"]):
+            if not is_stand_in(match["value"]):
                 yield Span(*match.span("value"), CREDENTIAL)
 
 
@@ -206,7 +206,7 @@ def _may_be_bare(text: str, op: str | None, bare: re.Match[str]) -> bool:
         begin = max(0, bare.start() - 200)
         line = text[begin : bare.start()].rpartition("\n")[2]
         is_code = after != ", " or line.count("(") > line.count(")")
-        return not (is_code and _is_wordy(bare["value"]))
+        return not (is_code and is_wordy(bare["value"]))
     return op in (None, "=", ":", ":=", "\uff1a", "是", "为")
 
 
@@ -223,7 +223,7 @@ def _is_secret(value: str, place: _Place, *, is_password: bool) -> bool:
     return (
         _has_the_shape(value, place, is_password=is_password)
         and not _EXPRESSION.fullmatch(value)
-        and not _is_stand_in(value)
+        and not is_stand_in(value)
     )
 
 
@@ -232,13 +232,13 @@ def _has_the_shape(value: str, place: _Place, *, is_password: bool) -> bool:
         return False
     digits = len(_DIGIT.findall(value))
     if not is_password:
-        return len(value) >= 8 and digits >= 2 and not _is_wordy(value)
+        return len(value) >= 8 and digits >= 2 and not is_wordy(value)
     if digits or place.is_setting or not place.is_quoted:
         return digits > 0 or place.is_setting
     return bool(_SYMBOL.search(value)) or (value.isalpha() and len(value) >= 12)
 
 
-def _is_stand_in(value: str) -> bool:
+def is_stand_in(value: str) -> bool:
     """Return whether a value only stands where a secret would be."""
     return bool(
         _NO_SECRET.fullmatch(value)
@@ -248,6 +248,6 @@ def _is_stand_in(value: str) -> bool:
     )
 
 
-def _is_wordy(value: str) -> bool:
+def is_wordy(value: str) -> bool:
     """Return whether a value is made of words and small numbers."""
     return all(_WORD.fullmatch(piece) for piece in _PIECES.split(value))

@@ -13,10 +13,11 @@ from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
-__all__ = ["CREDENTIAL", "Span", "known_forms"]
+__all__ = ["CREDENTIAL", "PRIVATE_KEY", "Span", "known_forms"]
 
 CREDENTIAL = "credential"
 """Kind of what is a secret by its place and not by its form."""
+PRIVATE_KEY = "private-key"
 
 _WINDOW_CHARS = 4000
 _LOOK_BACK_CHARS = 120
@@ -154,10 +155,10 @@ def _private_keys(text: str) -> Iterator[Span]:
         for match in _PEM.finditer(text):
             body = match[0].split("-----", 2)[2]
             if _RUN.search(body) and not _CODE.search(body):
-                yield Span(match.start(), match.end(), "private-key")
+                yield Span(match.start(), match.end(), PRIVATE_KEY)
     if "Private-Lines:" in text:
         for match in _PUTTY.finditer(text):
-            yield Span(*match.span("value"), "private-key")
+            yield Span(*match.span("value"), PRIVATE_KEY)
 
 
 def _windows(text: str, low: str) -> list[tuple[int, int]]:
