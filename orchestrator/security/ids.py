@@ -7,13 +7,13 @@ number. Where a check lets too many others pass, the name must stand beside it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
 from orchestrator.security.formats import Span
-from orchestrator.security.numbers import END, START, is_named
+from orchestrator.security.numbers import END, START, is_named, shaped
 
 __all__ = ["CARD", "IBAN", "ID", "card_and_id_numbers"]
 
@@ -66,14 +66,17 @@ _IBAN: Final = re.compile(
 )
 
 
-def card_and_id_numbers(text: str, low: str) -> Iterator[Span]:
+def card_and_id_numbers(
+    text: str, low: str, places: Iterable[tuple[int, int]]
+) -> Iterator[Span]:
     """Yield the numbers in `text` that check out; they may overlap.
 
     Args:
         text: with digits in ASCII.
         low: in lower case, character by character.
+        places: of long numbers.
     """
-    for match in _SHAPED.finditer(text):
+    for match in shaped(_SHAPED, text, places):
         kind = _kind(match)
         if kind:
             yield Span(match.start(), match.end(), kind)

@@ -12,7 +12,7 @@ from typing import Final
 
 from orchestrator.security.formats import Span
 from orchestrator.security.ids import CARD, IBAN, ID, card_and_id_numbers
-from orchestrator.security.numbers import narrowed
+from orchestrator.security.numbers import long_numbers, narrowed
 from orchestrator.security.phones import PHONE, phone_numbers
 
 __all__ = ["HOW_TO_INSTALL", "KINDS", "is_installed", "personal_numbers"]
@@ -61,8 +61,9 @@ def personal_numbers(text: str, low: str) -> Iterator[Span]:
     plain = narrowed(text)
     yield from _addresses(plain)
     low = low if plain is text else narrowed(low)
-    yield from card_and_id_numbers(plain, low)
-    yield from phone_numbers(plain, low)
+    places = long_numbers(plain)
+    yield from card_and_id_numbers(plain, low, places)
+    yield from phone_numbers(plain, low, places)
 
 
 def _addresses(text: str) -> Iterator[Span]:

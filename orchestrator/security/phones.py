@@ -7,13 +7,13 @@ loaded when something in a text has the shape of one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
 from orchestrator.security.formats import Span
-from orchestrator.security.numbers import END, START, is_named
+from orchestrator.security.numbers import END, START, is_named, shaped
 
 __all__ = ["PHONE", "phone_numbers"]
 
@@ -43,7 +43,7 @@ _OTHER_NAME: Final = re.compile(
 _ROUND: Final = 512
 """Sizes are multiples of it more often than phone numbers are."""
 _INTERNATIONAL: Final = re.compile(
-    r"(?<![0-9A-Za-z_+])\+[0-9(](?:[ ().-]{0,2}[0-9]){6,16}+[0-9]*"
+    r"\+(?<![0-9A-Za-z_+]\+)[0-9(](?:[ ().-]{0,2}[0-9]){6,16}+[0-9]*"
 )
 _NAMES: Final = (
     *("phone", "mobile", "tel", "cell", "fax", "whatsapp"),
@@ -64,16 +64,19 @@ _LOCAL: Final = re.compile(r"[2-8][0-9]{2,3}[ -]?[0-9]{4}")
 _GROUP_END: Final = re.compile(r"[0-9](?![0-9A-Za-z_])")
 
 
-def phone_numbers(text: str, low: str) -> Iterator[Span]:
+def phone_numbers(
+    text: str, low: str, places: Iterable[tuple[int, int]]
+) -> Iterator[Span]:
     """Yield the phone numbers in `text`; they may overlap.
 
     Args:
         text: with digits in ASCII.
         low: in lower case, character by character.
+        places: of long numbers.
     """
     yield from _with_code(text)
     yield from _with_name(text, low)
-    for match in _SHAPED.finditer(text):
+    for match in shaped(_SHAPED, text, places):
         start, region = match.start(), match.lastgroup or ""
         start -= text[start - 1 : start] == "("
         if not (_is_size(match[0]) or is_named(_OTHER_NAME, text, start)) and _is_phone(

@@ -102,12 +102,14 @@ def fitted(text: str, chars: int) -> str:
 
 def log_line(rng: random.Random) -> str:
     """Return a line of a server's log, with times, addresses, ids and sizes."""
-    at = f"2026-11-{rng.randrange(1, 31):02} {rng.randrange(24):02}:12:55,{rng.randrange(999):03}"
+    at = f"2026-11-{rng.randrange(1, 31):02} {rng.randrange(24):02}:12:55"
     address = ".".join(str(rng.randrange(256)) for _ in range(4))
     return (
-        f"{at} INFO [worker-{rng.randrange(16)}] {address} GET /v1/items/"
-        f"{rng.randrange(10**9)}?page={rng.randrange(90)} 200 {rng.randrange(10**6)} "
-        f"{rng.random():.6f}s id={rng.randbytes(8).hex()} ts={rng.randrange(10**12)}"
+        f"{at},{rng.randrange(1000):03} INFO [worker-{rng.randrange(16)}] {address} "
+        f"GET /v1/items/{rng.randrange(10**9)}?page={rng.randrange(90)} HTTP/1.1 200 "
+        f'{rng.randrange(10**6)} "Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101" '
+        f"took {rng.random():.6f}s, request {rng.randbytes(8).hex()} was accepted and "
+        f"queued until {rng.randrange(10**12)}"
     )
 
 
