@@ -81,7 +81,8 @@ class Services:
         judge: bare id of the model that compares summaries; "": nobody does.
         gate: what calls pass that need a permission.
         seen_by: agent id → path → the version of it that this agent saw last.
-        restore: puts secrets back in place of their placeholders.
+        restore: puts secrets back in place of their placeholders, in what leaves.
+        restore_file: the same in what is written into the workspace.
     """
 
     log: EventLog
@@ -113,6 +114,7 @@ class Services:
         lambda _path: None
     )
     restore: Callable[[str], str] = lambda text: text
+    restore_file: Callable[[str], str] = lambda text: text
 
 
 def new_state(services: Services, spec: AgentSpec) -> AgentState:
@@ -231,6 +233,7 @@ def build_agent(
             shown=state.sight.showings.find,
             seen=services.seen_by(spec.id),
             restore=services.restore,
+            restore_file=services.restore_file,
         )
 
     keeper = _keeper(services, spec, caller, hooks, context_for)

@@ -34,7 +34,7 @@ _LINK = re.compile(
     r"(?P<close>(?:\\?[\"'`\]]){0,3})"
     r"(?:[ \t]*(?P<op>:[ \t]*[A-Za-z_][\w.]{0,30}(?:\[[\w.,| ]{0,30}\])?"
     r"(?:[ ]?\|[ ]?\w+)?[ \t]*=(?=[ \t]*[rbuf]{0,2}[\"'])|:=|=>|[=!]==?|="
-    r"|[:\uff1a](?!:)|[是为]|,|\(|>)|[ \t]+(?P<word>is:?)(?=[ \t])|(?P<gap>[ \t]))"
+    r"|[:\uff1a](?!:)|[是为]|,|\(|>|\|)|[ \t]+(?P<word>is:?)(?=[ \t])|(?P<gap>[ \t]))"
     r"[ \t]*(?:[rbuf@]{1,2}(?=[\"']))?"
 )
 _QUOTED = re.compile(
@@ -51,11 +51,39 @@ _URL = re.compile(
     r"://[^\s:/@?#\"'<>]{0,100}:(?P<value>[^\s/@\"'<>]{3,200})@"
     r"(?!(?:\w+\.)?example\.)(?=[\w.\[-])"
 )
-_HEADER = re.compile(
-    r"bearer[ \t]+(?P<bearer>[\w.~+/-]{16,}=*)"
-    r"|authorization[\"']?[ \t]*[:=][ \t]*[\"']?basic[ \t]+(?P<basic>[\w+/]{8,}=*)",
-    re.IGNORECASE,
+_LONE_USER = re.compile(r"://(?P<value>[\w-]{20,200})@(?=[\w.\[-])")
+_OPTION = r"[ \t=]?[\"']?(?P<typed>[^\s\"';|&]{6,200})"
+# Places that no name marks, or only its part: a word to find, and what begins there.
+_PLACES = tuple(
+    (word, re.compile(form, re.IGNORECASE))
+    for word, form in (
+        ("bearer", r"bearer[ \t]+(?P<value>[\w.~+/-]{16,}=*)"),
+        (
+            "authorization",
+            r"authorization[\"']?[ \t]*[:=][ \t]*[\"']?basic[ \t]+"
+            r"(?P<coded>[\w+/]{8,}=*)",
+        ),
+        (
+            "curl",
+            r"curl\b[^\n|;]{0,200}?[ \t](?:-u|--user)[ \t=]?[\"']?[^\s:\"']{1,64}:"
+            r"(?P<typed>[^\s\"';|&]{6,200})",
+        ),
+        ("sshpass", rf"sshpass[ \t]+-p{_OPTION}"),
+        (
+            "mysql",
+            r"mysql\w{0,8}\b[^\n|;]{0,200}?[ \t]-p[\"']?"
+            r"(?P<typed>[^\s\"';|&]{6,200})",
+        ),
+        ("docker login", rf"docker login\b[^\n|;]{{0,200}}?[ \t]-p{_OPTION}"),
+        (
+            "cookie",
+            r"cookie[\"']?[ \t]*[:=][^\n]{0,400}?(?:sess|sid|auth|token)\w*="
+            r"(?P<value>[\w%.~+/-]{16,}=*)",
+        ),
+        ("sig=", r"sig=(?P<value>[\w%+/-]{24,}=*)"),
+    )
 )
+_NETRC = re.compile(r"\blogin\s{1,9}\S{1,99}\s{1,9}\Z")
 
 # Names that hold something about a secret, and not the secret.
 _ABOUT = re.compile(
@@ -128,28 +156,42 @@ def named_secrets(text: str, low: str) -> Iterator[Span]:
         if _is_secret(value, place, is_password=hit[0] in _PASSWORDS):
             behind = place.end
             yield Span(place.start, place.end, CREDENTIAL)
-    yield from _in_headers_and_urls(text, low)
+    yield from _in_other_places(text, low)
 
 
-def _in_headers_and_urls(text: str, low: str) -> Iterator[Span]:
-    for word in ("bearer", "authorization"):
+def _in_other_places(text: str, low: str) -> Iterator[Span]:
+    for word, form in _PLACES:
         at = low.find(word)
         while at != -1:
-            match = _HEADER.match(text, at)
-            name = (match and match.lastgroup) or ""
-            if match and (name == "basic" or not is_wordy(match[name])):
-                yield Span(*match.span(name), CREDENTIAL)
+            match = form.match(text, at)
+            if match and _fits(match):
+                yield Span(*match.span(match.lastgroup or 0), CREDENTIAL)
             at = low.find(word, at + len(word))
     if "://" in text and "@" in text:
         for match in _URL.finditer(text):
             if not is_stand_in(match["value"]):
                 yield Span(*match.span("value"), CREDENTIAL)
+        for match in _LONE_USER.finditer(text):
+            if _fits(match):
+                yield Span(*match.span("value"), CREDENTIAL)
+
+
+def _fits(match: re.Match[str]) -> bool:
+    """Return whether what stands in a place for secrets is one."""
+    name = match.lastgroup or ""
+    value = match[name]
+    if name == "typed":
+        place = _Place(*match.span(name), is_quoted=False)
+        return _is_secret(value, place, is_password=True)
+    return name == "coded" or not (is_wordy(value) or is_stand_in(value))
 
 
 def _is_name(low: str, hit: re.Match[str]) -> bool:
     start = hit.start()
     if hit[0] == "key":
         return _KEY_OF.search(low[max(0, start - 12) : start]) is not None
+    if hit[0] == "token":
+        return not low.startswith("publickey", max(0, start - 9))  # of an assembly
     if hit[0] == "_pass":
         return low[start - 1 : start].isalnum()
     return True
@@ -167,7 +209,8 @@ def _value_after(text: str, start: int, end: int) -> _Place | None:
         return None
     begin = _name_start(text, start)
     name = text[begin : link.end("suffix")]
-    if link["op"] is None and not link["word"] and not name.startswith("--"):
+    is_apart = link["op"] is None and not link["word"] and not name.startswith("--")
+    if is_apart and not _NETRC.search(text, max(0, begin - 120), begin):
         return None
     quoted = _QUOTED.match(text, link.end())
     if quoted and _may_be_quoted(text[max(0, begin - 2) : begin], link):

@@ -71,8 +71,8 @@ class Needles:
     def find(self, text: str) -> Iterator[Span]:
         """Yield where they stand in `text`; the places may overlap."""
         for needle in self._likely(text) if self._by_gram else self._all:
-            yield from _maybe_cut(text, needle) if needle.may_be_cut else _whole(
-                text, needle
+            yield from (
+                _maybe_cut(text, needle) if needle.may_be_cut else _whole(text, needle)
             )
 
     def overlaps(self, value: str) -> bool:

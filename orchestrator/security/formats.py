@@ -113,6 +113,7 @@ _OWN = tuple(
         ("pypi-", r"pypi-AgE[\w-]{50,}", "pypi"),
         ("xapp-", r"xapp-\d-[A-Z0-9]+-\d+-[a-z0-9]{16,}", "slack"),
         ("dop_v1_", r"dop_v1_[a-f0-9]{64}", "digitalocean"),
+        (":AA", r"(?<!\w)\d{8,10}:AA[\w-]{33}(?![\w-])", "telegram"),
         ("LTAI", r"(?<!\w)LTAI[A-Za-z0-9]{12,26}(?!\w)", "aliyun"),
         ("AKID", r"(?<!\w)AKID[A-Za-z0-9]{28,40}(?!\w)", "tencent"),
     )

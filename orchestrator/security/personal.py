@@ -32,11 +32,14 @@ _DOMAIN: Final = re.compile(
 )
 # Where addresses are; neither ends of file names (`icon@2x.png`) nor of attributes.
 _TOPS: Final = frozenset(
-    "com net org edu gov mil int info biz name pro io ai app dev me tv cc co cn uk de "
-    "fr jp kr tw hk mo sg my th vn id in ru ua by kz cz sk at ch it es pt nl be lu dk "
-    "se no fi is ie gr tr il ae sa eg za ng ke br ar mx cl pe us ca au nz eu asia hu ro "
-    "bg lt lv ee si hr cloud online tech site xyz top vip wiki email ltd group work "
-    "team live club shop store".split()
+    re.findall(
+        r"\w+",
+        "com net org edu gov mil int info biz name pro io ai app dev me tv cc co cn uk "
+        "de fr jp kr tw hk mo sg my th vn id in ru ua by kz cz sk at ch it es pt nl be "
+        "lu dk se no fi is ie gr tr il ae sa eg za ng ke br ar mx cl pe us ca au nz eu "
+        "asia hu ro bg lt lv ee si hr cloud online tech site xyz top vip wiki email "
+        "ltd group work team live club shop store",
+    )
 )
 _OF_URL: Final = re.compile(r"://[^\s\"'<>,;]*\Z")
 _NO_PERSON: Final = re.compile(

@@ -88,7 +88,8 @@ def phone_numbers(
 def _with_code(text: str) -> Iterator[Span]:
     if "+" in text:
         for match in _INTERNATIONAL.finditer(text):
-            yield from _longest(text, *match.span(), (None,))
+            if not _NO_PHONE.match(match[0], 1):
+                yield from _longest(text, *match.span(), (None,))
 
 
 def _with_name(text: str, low: str) -> Iterator[Span]:
@@ -119,7 +120,7 @@ def _named(text: str, start: int, end: int, name: str) -> Iterator[Span]:
 def _longest(
     text: str, start: int, end: int, regions: Sequence[str | None]
 ) -> Iterator[Span]:
-    """Yield the longest row of groups of digits that is a number, of what begins here."""
+    """Yield the longest row of groups of digits, from `start` on, that is a number."""
     ends = [match.end() for match in _GROUP_END.finditer(text, start, end + 1)]
     for stop in reversed(ends):
         if stop <= end and _is_phone(text[start:stop], regions):
@@ -128,9 +129,7 @@ def _longest(
 
 
 def _is_size(number: str) -> bool:
-    return number.isdigit() and (
-        int(number) % _ROUND == 0 or number.endswith("0000")
-    )
+    return number.isdigit() and (int(number) % _ROUND == 0 or number.endswith("0000"))
 
 
 def _is_phone(number: str, regions: Sequence[str | None]) -> bool:

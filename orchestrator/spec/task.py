@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from orchestrator.security.permissions import Permission
 from orchestrator.spec.limits import Count, Limits
 from orchestrator.spec.policy import ContextPolicy, Shares
 
@@ -23,7 +24,6 @@ __all__ = [
 ]
 
 Effort = Literal["low", "medium", "high", "xhigh", "max"]
-Permission = Literal["write", "shell", "network"]
 
 
 class _Part(BaseModel):
@@ -101,7 +101,7 @@ class Task(_Part):
     agents: tuple[str, ...] = ("explorer",)
     """Profiles that the lead may use."""
     allow: tuple[Permission | dict[Permission, Literal["ask"]], ...] = ()
-    """`write`, `shell`, `network`; nothing by default."""
+    """`write`, `shell`, `network`, `secrets`; nothing by default."""
     tools: tuple[str, ...] = ()
     """The user's own Python tools, `package.module:function`."""
     mcp_servers: dict[str, dict[str, Any]] = Field(default_factory=dict)

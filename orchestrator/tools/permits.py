@@ -7,10 +7,12 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel
 
+from orchestrator.messages import with_texts
 from orchestrator.security.permissions import Ask, Permission
+from orchestrator.security.placeholders import PLACEHOLDER
 from orchestrator.tools.base import Asking, Tool
 
-__all__ = ["CLOSED", "Gate", "refused", "tools_for"]
+__all__ = ["CLOSED", "Gate", "refused", "tools_for", "with_secrets"]
 
 
 class Gate(Protocol):
@@ -56,3 +58,23 @@ def tools_for(
         if permission in allowed
         for tool in those
     )
+
+
+def with_secrets(
+    permissions: tuple[Permission, ...],
+    given: Any,  # noqa: ANN401 - JSON
+) -> tuple[Permission, ...]:
+    """Return what a call needs: `secrets` as well, where it would put one back.
+
+    Args:
+        permissions: what it needs without.
+        given: the arguments in which placeholders are replaced, as JSON.
+    """
+    marks: list[str] = []
+
+    def note(text: str) -> str:
+        marks.extend(PLACEHOLDER.findall(text))
+        return text
+
+    with_texts(given, note)
+    return (*permissions, "secrets") if marks else permissions

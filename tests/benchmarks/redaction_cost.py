@@ -127,7 +127,9 @@ def record(rng: random.Random) -> dict[str, object]:
 
 def chinese_line(rng: random.Random) -> str:
     """Return a line of some sixty characters, a figure among them."""
-    words = "系统在每个步骤之后记录状态，用户可以随时查看进度和结果；数据保存于本地文件，"
+    words = (
+        "系统在每个步骤之后记录状态，用户可以随时查看进度和结果；数据保存于本地文件，"
+    )
     row = list(words)
     rng.shuffle(row)
     return "".join(row) + f"共{rng.randrange(10_000)}条记录。\n"
