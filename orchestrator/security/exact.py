@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote
 
-from orchestrator.security.credentials import is_stand_in, is_wordy
 from orchestrator.security.formats import CREDENTIAL, Span
+from orchestrator.security.values import is_stand_in, is_wordy
 
 __all__ = ["MIN_CHARS", "Learnt", "Needle", "Needles", "encoded", "is_distinct"]
 
@@ -132,7 +132,7 @@ def is_distinct(value: str) -> bool:
     if not is_wordy(value):
         return value.isprintable()
     digits = sum(map(str.isdigit, value))
-    return value.isalnum() and 2 <= digits < len(value)
+    return digits > 8 or (value.isalnum() and 2 <= digits < len(value))
 
 
 def encoded(value: str) -> tuple[str, ...]:

@@ -115,7 +115,10 @@ def _kind(match: re.Match[str]) -> str:
 
 
 def _checks(name: str, number: str) -> bool:
-    return bool(_check(name).is_valid(number))
+    try:
+        return bool(_check(name).is_valid(number))
+    except LookupError:  # a region of which the library knows no counties
+        return False
 
 
 @cache

@@ -21,6 +21,7 @@ from orchestrator.security.placeholders import (
     line_ends,
     placeholder,
 )
+from orchestrator.security.places import placed_secrets
 
 __all__ = ["PLACEHOLDER", "Redactor"]
 
@@ -101,6 +102,7 @@ class Redactor:
                 *_outside(self._own.find(text), forms),
                 *forms,
                 *named_secrets(text, low),
+                *placed_secrets(text, low),
                 *self._learnt.find(text),
                 *(personal_numbers(text, low) if self._personal else ()),
             ),
