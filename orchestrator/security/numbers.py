@@ -20,7 +20,8 @@ _BEHIND_CHARS: Final = 10
 """As much of what follows is looked at to tell where a number ends."""
 # Each digit is read once: that is what makes it fast where there are many.
 _GROUPS: Final = re.compile(
-    r"[0-9]++(?:[ -][0-9]++|[Xx]|\)[ -]?[0-9]++|\.[0-9]{3}(?=[.-]))*+"
+    r"[0-9](?:[0-9]{2,}+|(?<=1)(?=[ -][2-9]))"
+    r"(?:[ -][0-9]++|[Xx]|\)[ -]?[0-9]++|\.[0-9]{3}(?=[.-]))*+"
 )
 _LEAST_CHARS: Final = 10
 _RUN: Final = re.compile(
