@@ -48,8 +48,9 @@ def measured(name: str, text: str, parts: int) -> Iterator[tuple[str, ...]]:
         for at in range(0, len(clean), len(clean) // parts)
     ]
     full = Redactor(SALT)
-    for number in range(256):  # as many learnt values as are remembered
-        full.redact(f'password = "{random.Random(number).randbytes(9).hex()}"')
+    rng = random.Random(1)
+    # As many values as are remembered.
+    full.redact("".join(f"password={rng.randbytes(9).hex()}\n" for _ in range(256)))
     ways: dict[str, Callable[[str], object]] = {
         "secrets": Redactor(SALT).redact,
         "secrets, 256 learnt": full.redact,

@@ -240,9 +240,8 @@ def test_a_value_that_looks_like_a_word_is_no_part_of_another(
 def test_the_newest_values_are_known_however_many_there_were(
     redactor: Redactor,
 ) -> None:
-    values = [f"Xy{n:05}" + "&kW9q" for n in range(400)]
-    for value in values:
-        redactor.redact(f"password={value}\n")
+    values = [f"Xy{n:05}" + "&kW9q" for n in range(300)]
+    redactor.redact("".join(f"password={value}\n" for value in values))
 
     text = " ".join(values)
     redacted = redactor.redact(text)
@@ -292,8 +291,7 @@ def test_redaction_settles_keeps_lines_and_is_undone_by_restoring(
 
 def test_threads_get_the_same_placeholders_and_every_value_back() -> None:
     redactor = Redactor(b"salt", personal=True)
-    texts = [each.text for each in planted_secrets(seed=2)]
-    wanted = [Redactor(b"salt", personal=True).redact(text) for text in texts]
+    texts = [each.text for each in planted_secrets(seed=2)][:80]
     failures: list[object] = []
 
     def work(shift: int) -> None:
@@ -303,15 +301,18 @@ def test_threads_get_the_same_placeholders_and_every_value_back() -> None:
             if redactor.restore(redacted) != text:
                 failures.append(text)
 
-    threads = [threading.Thread(target=work, args=(40 * n,)) for n in range(4)]
+    threads = [threading.Thread(target=work, args=(25 * n,)) for n in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
 
     assert failures == []
+    # By now each knows all values, whatever the order in which they were seen.
     fresh = Redactor(b"salt", personal=True)
-    assert [fresh.redact(text) for text in texts][:1] == wanted[:1]
+    for text in texts:
+        fresh.redact(text)
+    assert [fresh.redact(text) for text in texts] == [*map(redactor.redact, texts)]
 
 
 def test_values_are_put_back_into_what_was_written_as_json(redactor: Redactor) -> None:
