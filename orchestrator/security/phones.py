@@ -7,8 +7,8 @@ loaded when something in a text has the shape of one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any, Final
 
@@ -60,6 +60,7 @@ _NO_PHONE: Final = re.compile(
     r"(?:19|20)[0-9]{2}([ .-]?)[01][0-9]\1[0-3][0-9](?![0-9])"
     r"|[0-9]{1,3}(?:\.[0-9]{1,3}){3}\b|[0-9]+\.[0-9]+\Z"
 )
+_LEAST_DIGITS: Final = 8
 _LOCAL: Final = re.compile(r"[2-8][0-9]{2,3}[ -]?[0-9]{4}")
 _GROUP_END: Final = re.compile(r"[0-9](?![0-9A-Za-z_])")
 
@@ -114,11 +115,12 @@ def _named(text: str, start: int, end: int, name: str) -> Iterator[Span]:
         return
     if not name.isascii() and _LOCAL.fullmatch(number):
         yield Span(start, end, PHONE)
-    yield from _longest(text, start, end, _REGIONS)
+    if sum(map(str.isdigit, number)) >= _LEAST_DIGITS:
+        yield from _longest(text, start, end, _REGIONS)
 
 
 def _longest(
-    text: str, start: int, end: int, regions: Sequence[str | None]
+    text: str, start: int, end: int, regions: tuple[str | None, ...]
 ) -> Iterator[Span]:
     """Yield the longest row of groups of digits, from `start` on, that is a number."""
     ends = [match.end() for match in _GROUP_END.finditer(text, start, end + 1)]
@@ -132,7 +134,8 @@ def _is_size(number: str) -> bool:
     return number.isdigit() and (int(number) % _ROUND == 0 or number.endswith("0000"))
 
 
-def _is_phone(number: str, regions: Sequence[str | None]) -> bool:
+@lru_cache(maxsize=4096)
+def _is_phone(number: str, regions: tuple[str | None, ...]) -> bool:
     library = _library()
     for region in regions:
         try:

@@ -40,7 +40,7 @@ _PLACES = tuple(
         ("docker login", rf"docker login\b[^\n|;]{{0,200}}?[ \t]-p{_OPTION}"),
         (
             "cookie",
-            r"cookie[\"']?[ \t]*[:=][^\n]{0,400}?(?:sess|sid|auth|token)\w*="
+            r"cookie[\"']?[ \t]*[:=][^\n]{0,200}?(?:sess|sid|auth|token)\w*="
             r"(?P<value>[\w%.~+/-]{16,}=*)",
         ),
         ("sig=", r"sig=(?P<value>[\w%+/-]{24,}=*)"),

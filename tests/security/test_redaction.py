@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
 import sysconfig
@@ -11,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_up_secrets import FORMS, KEY_BODY, NAMED, PASSWORD, pem
 
+from orchestrator.security.formats import _windows
+from orchestrator.security.numbers import long_numbers
 from orchestrator.security.own import own_secrets
 from orchestrator.security.redaction import LEAST_CHARS, PLACEHOLDER, Redactor
 
@@ -307,3 +310,18 @@ def test_a_credential_of_known_form_has_the_placeholder_of_its_form() -> None:
         assert Redactor(b"salt", [value]).redact(value) == Redactor(b"salt").redact(
             value
         )
+
+
+def test_little_of_ordinary_text_gets_to_the_slow_checks() -> None:
+    benchmark = Path(__file__).parents[1] / "benchmarks" / "redaction_cost.py"
+    texts = runpy.run_path(str(benchmark))["texts"](100_000)
+
+    looked_at = {
+        name: sum(end - start for start, end in _windows(text, text.lower()))
+        for name, text in texts.items()
+    }
+    numbers = {name: len(long_numbers(text)) for name, text in texts.items()}
+
+    assert len(texts) >= 6
+    assert max(looked_at.values()) < 2_000, looked_at
+    assert max(numbers.values()) < 600, numbers
