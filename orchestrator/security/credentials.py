@@ -57,7 +57,7 @@ _ABOUT = re.compile(
     r"length|size|count|limit|max|min|prefix|suffix|regex|re|pattern|format|header|"
     r"class|ttl|expir\w*|lifetime|policy|prompt|hint|help|error|message|msg|text|title|"
     r"placeholder|env|var|ref|kind|index|pos|start|end|column|required|enabled|reset|"
-    r"arn|version|algorithm|alg|encoding|usage|manager|provider|store|input|selector|"
+    r"arn|version|algorithm|alg|encoding|usage|manager|mgr|provider|store|input|selector|"
     r"description|desc|docs?|rules?|scheme|set|list|map)(?![a-z])"
 )
 _CAMEL = re.compile(r"(?<![A-Z])(?=[A-Z])")
