@@ -138,8 +138,8 @@ def open_session(
     log.subscribe(progress.follow)
     if on_event is not None:
         log.subscribe(on_event)
-    redactor = Redactor(salt, own_secrets(host.env))
     task = prepared.task
+    redactor = Redactor(salt, own_secrets(host.env), personal="personal" in task.redact)
     permissions = in_force(task.permissions, can_ask=host.asker is not None)
     box = toolbox(prepared, host, permissions)
     services = Services(
@@ -168,6 +168,8 @@ def open_session(
         ),
         seen_by=sightings.newest,
         permissions=permissions,
+        restore=redactor.restore_for(allowed="secrets" in permissions),
+        restore_file=redactor.restore,
         gate=Permissions(
             task.permissions, log, host.asker, past=past.events if past else ()
         ),
