@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from orchestrator.security.sandbox.description import Limits, Sandbox
+from orchestrator.security.sandbox.groups import Group, make_group
 from orchestrator.security.sandbox.reports import Report, read_report
 from orchestrator.security.sandbox.trying import available
 
-__all__ = ["Limits", "Report", "Sandbox", "available", "read_report"]
+__all__ = [
+    "Group",
+    "Limits",
+    "Report",
+    "Sandbox",
+    "available",
+    "make_group",
+    "read_report",
+]

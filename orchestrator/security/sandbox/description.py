@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -76,6 +76,7 @@ class Sandbox:
         timeout_s: float = 0,
         grace_s: float = 2,
         report: int = -1,
+        counted: Collection[str] = (),
     ) -> list[str]:
         """Return the command that runs `argv` in here.
 
@@ -92,6 +93,8 @@ class Sandbox:
             grace_s: between the request to end and the end by force.
             report: a descriptor that the launcher passes on; how it went is written
                 there, for `reports.read_report`. -1: nowhere.
+            counted: what the kernel counts for the whole (`Group.controllers`), so
+                that it is not watched from inside.
 
         Raises:
             ToolError: the workspace cannot be shown without what is hidden in it.
@@ -101,7 +104,7 @@ class Sandbox:
             "timeout_s": timeout_s,
             "grace_s": grace_s,
             "report": report,
-            "memory_bytes": self.limits.memory_bytes,
+            "memory_bytes": 0 if "memory" in counted else self.limits.memory_bytes,
             "address_space_bytes": self.limits.address_space_bytes,
             "processes": self.limits.processes,
             "open_files": self.limits.open_files,

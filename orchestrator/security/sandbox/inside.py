@@ -211,12 +211,11 @@ def _proportional(pid: int) -> int:
 
 def _shown(pids: Sequence[int]) -> list[bytes]:
     """Return the command lines of some processes, bounded."""
-    lines = []
-    for pid in pids[:SHOWN_PROCESSES]:
-        words = _read(f"/proc/{pid}/cmdline")[:SHOWN_BYTES].replace(b"\0", b" ").strip()
-        name = _read(f"/proc/{pid}/comm").strip()
-        lines.append(words or b"[" + name + b"]")
-    return lines
+    return [
+        words[:SHOWN_BYTES].replace(b"\0", b" ").strip()
+        for pid in pids[:SHOWN_PROCESSES]
+        if (words := _read(f"/proc/{pid}/cmdline") or _read(f"/proc/{pid}/comm"))
+    ]
 
 
 def _read(path: str) -> bytes:
