@@ -173,7 +173,7 @@ def _pipe() -> Iterator[tuple[int, int]]:
 
 async def _surely(function: Callable[..., T], *args: object) -> T:
     """Return what `function` returns, also where the caller is cancelled meanwhile."""
-    scope = anyio.CancelScope(shield=True)
-    with scope:
-        found = await in_thread(function, *args)
-    return found
+    found: list[T] = []
+    with anyio.CancelScope(shield=True):
+        found.append(await in_thread(function, *args))
+    return found[0]

@@ -7,22 +7,24 @@ inside, and all that is left ends with it; nobody inside can look into it.
 
 from __future__ import annotations
 
-import base64
+import binascii
 import ctypes
 import os
 import resource
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
 
 __all__ = ["main"]
 
 SHOWN_PROCESSES = 20
 SHOWN_BYTES = 200
-_POLL_S = 0.1
+_POLL_S = 0.05
 # Share of the time that watching may take: 1 in so many.
 _REST = 20
+_MOST_PAUSE_S = 1.0
+# Of what runs here, so that whoever watches it gets his turn.
+_NICENESS = 5
 _SET_DUMPABLE, _SET_SECCOMP, _FILTER = 4, 22, 2
 _JOIN_SESSION_KEYRING = 1
 _KEYCTL = {"x86_64": 250, "aarch64": 219}
@@ -30,7 +32,7 @@ _PAGE_BYTES = resource.getpagesize()
 _NOT_STARTED = 127
 
 
-def main(settings: Mapping[str, str], argv: list[str]) -> int:
+def main(settings: dict[str, str], argv: list[str]) -> int:
     """Run `argv` and return the exit status, 128 and more for a signal."""
     # Python's own handler would let anybody inside end this process.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -60,7 +62,7 @@ def _close_up(packed: str) -> None:
     if os.uname().machine in _KEYCTL:
         libc.syscall(_KEYCTL[os.uname().machine], _JOIN_SESSION_KEYRING, None)
     if packed:
-        code = base64.b64decode(packed)
+        code = binascii.a2b_base64(packed)
         steps = ctypes.create_string_buffer(code, len(code))
         program = _Program(len(code) // 8, ctypes.addressof(steps))
         if libc.prctl(_SET_SECCOMP, _FILTER, ctypes.byref(program), 0, 0):
@@ -71,12 +73,13 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_void_p))
 
 
-def _become(settings: Mapping[str, str], argv: list[str]) -> None:
+def _become(settings: dict[str, str], argv: list[str]) -> None:
     """Turn this process into the command."""
     try:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
+        os.nice(_NICENESS)
         _limit(resource.RLIMIT_CORE, 0)
         _limit(resource.RLIMIT_AS, int(settings["address_space_bytes"]))
         _limit(resource.RLIMIT_NOFILE, int(settings["open_files"]))
@@ -116,7 +119,7 @@ def _let_go_of_output() -> None:
 class _Watch:
     """Waits for the end of the command, or brings it about."""
 
-    def __init__(self, child: int, settings: Mapping[str, str]) -> None:
+    def __init__(self, child: int, settings: dict[str, str]) -> None:
         self.code = 0
         self.reason = ""
         self._child = child
@@ -126,16 +129,17 @@ class _Watch:
         self._grace_s = float(settings["grace_s"])
         limit_s = float(settings["timeout_s"])
         self._deadline = time.monotonic() + limit_s if limit_s else float("inf")
+        self._next_look = 0.0
 
     def until_end(self) -> None:
         """Return once the command has ended, or has had its time."""
-        pause = _POLL_S
         while not self._is_over():
-            rest = max(min(pause, self._deadline - time.monotonic()), 0)
+            until = min(self._next_look, self._deadline)
+            rest = min(max(until - time.monotonic(), 0), _MOST_PAUSE_S)
             signal.sigtimedwait({signal.SIGCHLD}, rest)
             self._reap()
-            if not self._has_ended and not self.reason:
-                pause = self._look()
+            if time.monotonic() >= self._next_look:
+                self._look()
 
     def _is_over(self) -> bool:
         if time.monotonic() >= self._deadline:
@@ -143,15 +147,15 @@ class _Watch:
                 self.code = self.code or 128 + signal.SIGKILL
                 return True
             self._stop("timeout", signal.SIGTERM)
-            os.kill(-1, signal.SIGCONT)
+            _send_to_all(signal.SIGCONT)  # what is halted does not hear of it else
         if self.reason == "timeout":  # what it started has the same time to end
             return self._has_ended and not _others()
         return self._has_ended
 
     def _stop(self, reason: str, number: int) -> None:
         self.reason = reason
+        _send_to_all(number)
         self._deadline = time.monotonic() + self._grace_s
-        os.kill(-1, number)
 
     def _reap(self) -> None:
         while True:
@@ -166,11 +170,17 @@ class _Watch:
                 code = os.waitstatus_to_exitcode(status)
                 self.code = code if code >= 0 else 128 - code
 
-    def _look(self) -> float:
-        """End all where it is too much; return when to look again, in seconds."""
-        began = time.monotonic()
-        pids = _others()
-        if self._processes and len(pids) > self._processes:
+    def _look(self) -> None:
+        """End all where it is too much."""
+        began = time.process_time()
+        if not self.reason:
+            self._count()
+        pause = max(_POLL_S, (time.process_time() - began) * _REST)
+        self._next_look = time.monotonic() + pause
+
+    def _count(self) -> None:
+        pids = _all()
+        if len(pids) > self._processes:
             self._stop("processes", signal.SIGKILL)
         elif (
             self._memory
@@ -179,17 +189,24 @@ class _Watch:
             and sum(map(_proportional, pids)) > self._memory
         ):
             self._stop("memory", signal.SIGKILL)
-        return max(_POLL_S, (time.monotonic() - began) * _REST)
 
 
-def _others() -> list[int]:
-    """Return all processes in here but this one, without the dead."""
+def _send_to_all(number: int) -> None:
+    try:
+        os.kill(-1, number)  # the kernel does so at once, no fork in between
+    except ProcessLookupError:
+        return
+
+
+def _all() -> list[str]:
+    """Return all processes in here but this one, the dead too."""
     names = os.listdir("/proc")  # noqa: PTH208 - pathlib is slow to import
-    return sorted(
-        int(name)
-        for name in names
-        if name.isdigit() and name != "1" and _state(name) not in "ZX"
-    )
+    return [name for name in names if name.isdigit() and name != "1"]
+
+
+def _others() -> list[str]:
+    """Return all that live, oldest first."""
+    return sorted((pid for pid in _all() if _state(pid) not in "ZX"), key=int)
 
 
 def _state(pid: str) -> str:
@@ -197,19 +214,19 @@ def _state(pid: str) -> str:
     return _read(f"/proc/{pid}/stat").rpartition(b") ")[2][:1].decode() or "X"
 
 
-def _resident(pid: int) -> int:
+def _resident(pid: str) -> int:
     fields = _read(f"/proc/{pid}/statm").split()
     return int(fields[1]) * _PAGE_BYTES if len(fields) > 1 else 0
 
 
-def _proportional(pid: int) -> int:
+def _proportional(pid: str) -> int:
     for line in _read(f"/proc/{pid}/smaps_rollup").splitlines():
         if line.startswith(b"Pss:"):
             return int(line.split()[1]) * 1024
     return _resident(pid)
 
 
-def _shown(pids: Sequence[int]) -> list[bytes]:
+def _shown(pids: list[str]) -> list[bytes]:
     """Return the command lines of some processes, bounded."""
     return [
         words[:SHOWN_BYTES].replace(b"\0", b" ").strip()
