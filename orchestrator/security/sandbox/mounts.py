@@ -29,11 +29,11 @@ _ETC = (
     *("terminfo", "timezone"),
 )
 _MADE_UP = ("group", "nsswitch.conf", "passwd")
-# Files of the kernel that the owner of the machine may write or that tell of others:
-# where we are root, the processes inside are the owner of these files.
-_PROC_FILES = ("kcore", "key-users", "keys", "kmsg", "kpagecount", "kpageflags")
-_PROC_MORE = ("latency_stats", "mtrr", "sched_debug", "timer_list", "timer_stats")
-_PROC_FOLDERS = ("acpi", "asound", "driver", "fs", "scsi")
+# What of the kernel's own tells of others, and is not for everybody.
+_PROC_MASKED = (
+    *("kcore", "key-users", "keys", "kmsg", "kpagecgroup", "kpagecount", "kpageflags"),
+    *("sched_debug", "slabinfo", "timer_list"),
+)
 _MASK_BYTES = 4096
 
 
@@ -71,13 +71,12 @@ def _fixed() -> tuple[str, ...]:
     for name in _MADE_UP:
         made += ["--ro-bind", str(_HERE / "etc" / name), f"/etc/{name}"]
     made += ["--proc", "/proc", "--dev", "/dev"]
-    for name in (*_PROC_FILES, *_PROC_MORE):
+    for name in _PROC_MASKED:
         if Path(f"/proc/{name}").exists():
             made += ["--ro-bind", "/dev/null", f"/proc/{name}"]
-    for name in _PROC_FOLDERS:
-        if Path(f"/proc/{name}").is_dir():
-            made += _masked_folder(f"/proc/{name}")
-    return tuple(made)
+    # Where we are root, so are the processes inside for the kernel's own files, without
+    # any privilege: they could set how all of the machine works.
+    return (*made, "--remount-ro", "/proc")
 
 
 def workspace_mounts(
