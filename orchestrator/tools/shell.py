@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from orchestrator.errors import ToolError
 from orchestrator.messages import one_line
 from orchestrator.security.permissions import Ask, Permission
-from orchestrator.security.sandbox import Limits, Sandbox
+from orchestrator.security.sandbox import Limits, Sandbox, watch_repository
 from orchestrator.security.workspace import Workspace
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
 from orchestrator.tools.baseline import MAX_FILES, Baseline, Difference
@@ -82,13 +83,12 @@ class Bash:
     @property
     def description(self) -> str:
         """Return what the model reads."""
-        files = "can be changed" if self._writable else "is read-only"
-        net = "the network" if self._network else "no network"
+        files = "may be changed" if self._writable else "is read-only"
+        net = "The network is there" if self._network else "No network"
         return (
-            "Run a shell command in a sandbox, in the workspace, and get exit status, "
-            f"stdout and stderr. The workspace {files}; there is {net}, no input, and "
-            "a private /tmp and HOME that last for one command. What is still running "
-            "when the command ends is ended. Prefer `grep` and `read_file` for reading."
+            f"Run a shell command in a sandbox, in the workspace, which {files}. {net}, "
+            "no input; /tmp, HOME and what it leaves running last for one command. To "
+            "read and search, `read_file` and `grep` cost less."
         )
 
     def asks(self, args: BashArgs) -> Ask:
@@ -125,18 +125,22 @@ class Bash:
             ran = await run_sandboxed(sandbox, argv, cwd=root, timeout_s=args.timeout_s)
             return _output(ran, args.timeout_s, self._limits)
         await self._take_turn()
+        undo = watch_repository(root)
         try:
             await in_thread(self._baseline.refresh)
             ran = await run_sandboxed(sandbox, argv, cwd=root, timeout_s=args.timeout_s)
             differences = await in_thread(self._differences, context.workspace)
         finally:
+            is_undone = undo()
             self._turn.release()
         changes = await in_thread(changes_of, differences, context)
-        line = told(differences)
+        changed = told(differences)
         if not self._baseline.is_complete:
-            line = f"not looked for, since there are over {MAX_FILES:,} files"
-        output = _output(ran, args.timeout_s, self._limits, changed=line)
-        return ToolOutput(output.text, is_error=output.is_error, changes=changes)
+            changed = f"not looked for, since there are over {MAX_FILES:,} files"
+        if is_undone:
+            changed += "; `.git/commondir` was removed: it stands for other settings"
+        output = _output(ran, args.timeout_s, self._limits, changed=changed)
+        return replace(output, changes=changes)
 
     async def _take_turn(self) -> None:
         with anyio.move_on_after(WAIT_S) as scope:
@@ -156,10 +160,7 @@ class Bash:
 
 
 def _usable(command: str) -> str:
-    try:
-        size = len(command.encode())
-    except UnicodeEncodeError as error:
-        raise ToolError("`command` holds half a character") from error
+    size = len(command.encode())
     if "\0" in command:
         raise ToolError("`command` holds a NUL character")
     if size > _MOST_BYTES:

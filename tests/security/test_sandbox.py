@@ -13,6 +13,7 @@ from pathlib import Path
 
 import escape_attempts
 import pytest
+from left_processes import alive, gone
 
 from orchestrator.errors import ToolError
 from orchestrator.security.sandbox import (
@@ -81,29 +82,6 @@ def root(tmp_path: Path) -> Path:
     work = tmp_path / "work"
     work.mkdir()
     return work
-
-
-def alive(marker: str) -> list[str]:
-    """Return the processes of this machine whose command line holds `marker`."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                line = (folder / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if marker.encode() in line and int(folder.name) != os.getpid():
-                found.append(folder.name)
-    return found
-
-
-def gone(marker: str, limit_s: float = 3) -> bool:
-    deadline = time.monotonic() + limit_s
-    while alive(marker):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 class Outside:
@@ -211,7 +189,11 @@ def tried(outside: Outside, *, writable: bool) -> dict[str, str]:
     return found
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["read-only", "writable"])
+@pytest.fixture(
+    scope="module",
+    params=[False, pytest.param(True, marks=pytest.mark.slow)],
+    ids=["read-only", "writable"],
+)
 def outcome(request: pytest.FixtureRequest, outside: Outside) -> dict[str, str]:
     return tried(outside, writable=request.param)
 
@@ -335,6 +317,7 @@ class TestWorkspace:
         assert "Read-only" in ended.err
         assert not (root / "src" / "made").exists()
 
+    @pytest.mark.slow
     def test_too_much_to_hide_one_by_one_is_refused(self, root: Path) -> None:
         for number in range(1_001):
             (root / f"{number}.pem").touch()
@@ -491,6 +474,7 @@ class TestEnds:
         assert ended.report is not None
         assert (ended.report.code, ended.report.left_count) == (5, 1)
 
+    @pytest.mark.slow
     def test_time_is_up_for_what_ignores_it_too(self, root: Path) -> None:
         began = time.monotonic()
         ended = run(
@@ -514,6 +498,7 @@ class TestEnds:
         assert ended.out == "tidied\n"
         assert ended.report == Report(7, "timeout")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
     def test_nothing_outlives_who_started_it(self, root: Path, how: int) -> None:
         mark = f"7{os.getpid()}{int(how)}"
@@ -543,6 +528,7 @@ SMALL = Limits(memory_bytes=150 << 20, processes=60)
 
 
 class TestLimits:
+    @pytest.mark.slow
     @pytest.mark.parametrize("grouped", [True, False], ids=["counted", "watched"])
     def test_a_fork_bomb_is_contained(self, root: Path, *, grouped: bool) -> None:
         group = make_group(SMALL) if grouped else Group()
@@ -566,6 +552,7 @@ class TestLimits:
         assert ended.code == 137
         assert not any(folder.exists() for folder in group.folders)
 
+    @pytest.mark.slow
     def test_memory_that_many_share_counts_once(self, root: Path) -> None:
         code = (
             "import os, time\nx = bytearray(b'x') * (60 << 20)\n"
