@@ -83,12 +83,12 @@ class Bash:
     @property
     def description(self) -> str:
         """Return what the model reads."""
-        files = "may be changed" if self._writable else "is read-only"
-        net = "The network is there" if self._network else "No network"
+        files = "writable" if self._writable else "read-only"
+        net = "network" if self._network else "no network"
         return (
-            f"Run a shell command in a sandbox, in the workspace, which {files}. {net}, "
-            "no input; /tmp, HOME and what it leaves running last for one command. To "
-            "read and search, `read_file` and `grep` cost less."
+            f"Run a shell command in a sandbox: workspace {files}, {net}, no input. "
+            "/tmp and what it starts end with it. To read and search, `read_file` and "
+            "`grep` cost less."
         )
 
     def asks(self, args: BashArgs) -> Ask:

@@ -1,6 +1,7 @@
 """Run one command of an agent in a process of its own.
 
-As a script: a folder, a command; it prints by how many KiB it has grown, and the result.
+As a script it takes a folder and a command, and writes by how many KiB it has grown and
+the result.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ async def _main(folder: Path, command: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     result = await bench.call("bash", command=command)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    print(grown, text_of(result.content))
+    sys.stdout.write(f"{grown} {text_of(result.content)}")
 
 
 if __name__ == "__main__":
