@@ -49,12 +49,15 @@ class Ran:
         out: what is kept of standard output.
         err: what is kept of standard error.
         seconds: from the start of the sandbox to its end.
+        met_processes: whether it was refused another process or thread, as far as the
+            kernel counts them for us.
     """
 
     report: Report
     out: str
     err: str
     seconds: float
+    met_processes: bool = False
 
 
 async def run_sandboxed(
@@ -105,7 +108,7 @@ async def run_sandboxed(
         report = _unreported(reason, exceeded, err)
     elif "memory" in exceeded and not report.reason:
         report = Report(report.code, "memory", report.left, report.left_count)
-    return Ran(report, out.text(), err.text(), seconds)
+    return Ran(report, out.text(), err.text(), seconds, "processes" in exceeded)
 
 
 def _unreported(reason: str, exceeded: tuple[str, ...], err: Kept) -> Report:

@@ -87,8 +87,8 @@ class Bash:
         net = "network" if self._network else "no network"
         return (
             f"Run a shell command in a sandbox: workspace {files}, {net}, no input. "
-            "/tmp and what it starts end with it. To read and search, `read_file` and "
-            "`grep` cost less."
+            "HOME and what it starts end with it. For reading, `read_file` and `grep` "
+            "cost less."
         )
 
     def asks(self, args: BashArgs) -> Ask:
@@ -178,6 +178,8 @@ def _output(
     lines = [f"{_status(report.code)} after {ran.seconds:.1f} s"]
     if report.reason:
         lines.append(f"Ended by the program: {_why(report.reason, limit_s, limits)}.")
+    elif ran.met_processes:
+        lines.append(f"It met the limit of {limits.processes} processes and threads.")
     if report.left:
         named = [f"`{one_line(each, _SHOWN_CHARS)}`" for each in report.left]
         more = report.left_count - len(named)
