@@ -178,7 +178,7 @@ def _output(
     lines = [f"{_status(report.code)} after {ran.seconds:.1f} s"]
     if report.reason:
         lines.append(f"Ended by the program: {_why(report.reason, limit_s, limits)}.")
-    elif ran.met_processes:
+    if ran.met_processes and report.reason != "processes":
         lines.append(f"It met the limit of {limits.processes} processes and threads.")
     if report.left:
         named = [f"`{one_line(each, _SHOWN_CHARS)}`" for each in report.left]

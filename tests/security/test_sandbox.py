@@ -342,6 +342,15 @@ class TestWorkspace:
         assert ended.out == "skilled\n"
         assert "Read-only" in ended.err
 
+    @pytest.mark.slow
+    def test_what_runs_this_program_cannot_be_changed(self) -> None:
+        packages = Path(sys.prefix)
+        ended = run(
+            Sandbox(Workspace(packages.parent), writable=True),
+            f"mkdir {packages}/planted && rmdir {packages}/planted",
+        )
+        assert "Read-only" in ended.err
+
 
 class TestRepository:
     @pytest.fixture
@@ -424,6 +433,39 @@ class TestSurroundings:
 
         assert run(Sandbox(Workspace(root), network=True), command).out == "reached\n"
         assert run(Sandbox(Workspace(root)), command).out == ""
+
+    def test_with_the_network_abstract_sockets_of_others_stay_closed(
+        self, root: Path, outside: Outside
+    ) -> None:
+        code = (
+            "import socket, sys\n"
+            "own, client = (socket.socket(socket.AF_UNIX) for _ in range(2))\n"
+            "own.bind('\\0own'); own.listen(); client.connect('\\0own'); print('own')\n"
+            "socket.socket(socket.AF_UNIX).connect('\\0' + sys.argv[1]); print('bad')"
+        )
+        sandbox = Sandbox(Workspace(root), network=True)
+        ended = run(sandbox, 'python -c "$1" "$2"', code, outside.abstract)
+        if "not supported" in ended.err:  # an older kernel: no Unix sockets at all
+            assert ended.out == ""
+        else:
+            assert ended.out == "own\n"
+            assert "PermissionError" in ended.err
+
+    def test_the_strict_filter_leaves_only_pairs_of_unix_sockets(
+        self, root: Path
+    ) -> None:
+        machine = os.uname().machine
+        code = (
+            "import socket; socket.socketpair(); socket.socket(); print('fine')\n"
+            "socket.socket(socket.AF_UNIX); print('bad')"
+        )
+        line = [
+            word.replace(packed_filter(machine), packed_filter(machine, unix=False))
+            for word in Sandbox(Workspace(root)).command(["python", "-c", code])
+        ]
+        done = subprocess.run(line, capture_output=True, text=True, check=False)
+        assert done.stdout == "fine\n"
+        assert "not supported" in done.stderr
 
     def test_programs_inside_reach_each_other(self, root: Path) -> None:
         code = (

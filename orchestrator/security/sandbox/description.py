@@ -99,7 +99,7 @@ class Sandbox:
         Raises:
             ToolError: the workspace cannot be shown without what is hidden in it.
         """
-        seen = look(self.workspace, self.visible)
+        seen, machine = look(self.workspace, self.visible), os.uname().machine
         settings = {
             "timeout_s": timeout_s,
             "grace_s": grace_s,
@@ -109,7 +109,8 @@ class Sandbox:
             "processes": self.limits.processes,
             "open_files": self.limits.open_files,
             "file_bytes": self.limits.file_bytes,
-            "filter": packed_filter(os.uname().machine),
+            "filter": packed_filter(machine),
+            "strict_filter": packed_filter(machine, unix=False) if self.network else "",
         }
         return [
             "bwrap",

@@ -54,11 +54,12 @@ _TYPING = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 _Step = tuple[int, int, int, int]
 
 
-def packed_filter(machine: str) -> str:
+def packed_filter(machine: str, *, unix: bool = True) -> str:
     """Return the filter in base64, "" for a machine whose numbers are not known.
 
     Args:
         machine: as `uname` has it.
+        unix: whether Unix sockets can be made; pairs of them always can.
     """
     if machine not in _MACHINES:
         return ""
@@ -77,7 +78,8 @@ def packed_filter(machine: str) -> str:
     steps += _within(
         clone, [_load(_FIRST), *_if(_ANY_BIT, _NEW_NAMESPACES, errno.EPERM)]
     )
-    steps += _within(socket, _only_families())
+    families = _FAMILIES if unix else _FAMILIES[1:]
+    steps += _within(socket, _only(families))
     steps += _within(
         ioctl,
         [_load(_SECOND), *(s for c in _TYPING for s in _if(_EQUAL, c, errno.EPERM))],
@@ -86,10 +88,10 @@ def packed_filter(machine: str) -> str:
     return base64.b64encode(b"".join(struct.pack("=HBBI", *s) for s in steps)).decode()
 
 
-def _only_families() -> list[_Step]:
+def _only(families: tuple[int, ...]) -> list[_Step]:
     tests = [
-        (_EQUAL, len(_FAMILIES) - index, 0, family)
-        for index, family in enumerate(_FAMILIES)
+        (_EQUAL, len(families) - index, 0, family)
+        for index, family in enumerate(families)
     ]
     return [_load(_FIRST), *tests, _return(_ERROR | errno.EAFNOSUPPORT)]
 

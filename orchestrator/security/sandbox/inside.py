@@ -27,6 +27,9 @@ _MOST_PAUSE_S = 1.0
 _NICENESS = 5
 _SET_DUMPABLE, _SET_SECCOMP, _FILTER = 4, 22, 2
 _JOIN_SESSION_KEYRING = 1
+# Landlock has the same numbers on every machine.
+_LANDLOCK_CREATE, _LANDLOCK_RESTRICT = 444, 446
+_ASK_VERSION, _SCOPES_SINCE, _SCOPE_ABSTRACT = 1, 6, 1
 _KEYCTL = {"x86_64": 250, "aarch64": 219}
 _PAGE_BYTES = resource.getpagesize()
 _NOT_STARTED = 127
@@ -37,7 +40,7 @@ def main(settings: dict[str, str], argv: list[str]) -> int:
     # Python's own handler would let anybody inside end this process.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
-    _close_up(settings["filter"])
+    _close_up(settings["filter"], settings["strict_filter"])
     report = int(settings["report"])
     if report >= 0:
         os.set_inheritable(report, False)
@@ -55,18 +58,39 @@ def main(settings: dict[str, str], argv: list[str]) -> int:
     return watch.code
 
 
-def _close_up(packed: str) -> None:
-    """Let nobody look into this process, nor it and its children at keys of outside."""
+def _close_up(packed: str, strict: str) -> None:
+    """Let nobody look into this process, nor it and its children at keys of outside.
+
+    Args:
+        packed: the filter of system calls, "": there is none.
+        strict: the filter that is needed where the network is not our own, unless the
+            kernel can keep abstract sockets apart.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_SET_DUMPABLE, 0, 0, 0, 0)
     if os.uname().machine in _KEYCTL:
         libc.syscall(_KEYCTL[os.uname().machine], _JOIN_SESSION_KEYRING, None)
+    if strict and not _keeps_to_own_sockets(libc):
+        packed = strict
     if packed:
         code = binascii.a2b_base64(packed)
         steps = ctypes.create_string_buffer(code, len(code))
         program = _Program(len(code) // 8, ctypes.addressof(steps))
         if libc.prctl(_SET_SECCOMP, _FILTER, ctypes.byref(program), 0, 0):
             sys.exit("the filter of system calls was refused by the kernel")
+
+
+def _keeps_to_own_sockets(libc: ctypes.CDLL) -> bool:
+    """Forbid the abstract sockets of others; False where the kernel cannot."""
+    if libc.syscall(_LANDLOCK_CREATE, None, 0, _ASK_VERSION) < _SCOPES_SINCE:
+        return False
+    rules = (ctypes.c_uint64 * 3)(0, 0, _SCOPE_ABSTRACT)
+    number = libc.syscall(_LANDLOCK_CREATE, rules, ctypes.sizeof(rules), 0)
+    if number < 0:
+        return False
+    refused = libc.syscall(_LANDLOCK_RESTRICT, number, 0)
+    os.close(number)
+    return bool(refused == 0)
 
 
 class _Program(ctypes.Structure):
