@@ -141,7 +141,8 @@ def open_session(
     task = prepared.task
     redactor = Redactor(salt, own_secrets(host.env), personal="personal" in task.redact)
     permissions = in_force(task.permissions, can_ask=host.asker is not None)
-    box = toolbox(prepared, host, permissions)
+    workspace = Workspace(task.workspace, exclude=_own_folder(task.workspace, folder))
+    box = toolbox(prepared, host, workspace, permissions)
     services = Services(
         log=log,
         artifacts=Artifacts(folder.artifacts),
@@ -174,7 +175,6 @@ def open_session(
             task.permissions, log, host.asker, past=past.events if past else ()
         ),
     )
-    workspace = Workspace(task.workspace, exclude=_own_folder(task.workspace, folder))
     return Session(
         prepared=redacted(prepared, redactor.redact),
         host=host,

@@ -19,6 +19,7 @@ from orchestrator.security.workspace import Workspace
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
 from orchestrator.tools.baseline import MAX_FILES, Baseline, Difference
 from orchestrator.tools.changed import changes_of, told
+from orchestrator.tools.permits import with_secrets
 from orchestrator.tools.sandboxed import (
     LEAVING_S,
     MAX_OUTPUT_BYTES,
@@ -59,6 +60,11 @@ class Bash:
     """
 
     name: ClassVar[str] = "bash"
+    description: ClassVar[str] = (
+        "Run a shell command in a sandbox, without input. The workspace is writable if "
+        "you have `write_file`, the network is there if you have `fetch_url`; all else "
+        "ends with the command."
+    )
     Args: ClassVar[type[BaseModel]] = BashArgs
     effects: ClassVar[Effects] = "effects"
     timeout_s: ClassVar[float] = WAIT_S + MOST_S + LEAVING_S + _TELLING_S
@@ -80,28 +86,25 @@ class Bash:
         self._turn = anyio.Lock()
         self._shell = "bash" if Path("/usr/bin/bash").exists() else "sh"
 
-    @property
-    def description(self) -> str:
-        """Return what the model reads."""
-        files = "writable" if self._writable else "read-only"
-        net = "network" if self._network else "no network"
-        return (
-            f"Run a shell command in a sandbox: workspace {files}, {net}, no input. "
-            "HOME and what it starts end with it. For reading, `read_file` and `grep` "
-            "cost less."
-        )
-
-    def asks(self, args: BashArgs) -> Ask:
+    def asks(self, args: BashArgs, context: ToolContext) -> Ask:
         """Return what a call needs, and the command with what it may touch."""
+        writable, network = self._reach(context)
         needs: list[Permission] = ["shell"]
-        needs += ["write"] if self._writable else []
-        needs += ["network"] if self._network else []
-        touches = "may change" if self._writable else "may read"
-        net = "has the network" if self._network else "has no network"
+        needs += ["write"] if writable else []
+        needs += ["network"] if network else []
+        touches = "may change" if writable else "may read"
+        net = "has the network" if network else "has no network"
         return Ask(
-            tuple(needs),
+            with_secrets(tuple(needs), args.command),
             f"run: {args.command}\n{touches} files of the workspace, {net}, is ended "
             f"after {args.timeout_s:g} s",
+        )
+
+    def _reach(self, context: ToolContext) -> tuple[bool, bool]:
+        """Return whether this agent's commands may write, and have the network."""
+        return (
+            self._writable and "write" in context.may,
+            self._network and "network" in context.may,
         )
 
     async def run(self, args: BashArgs, context: ToolContext) -> ToolOutput:
@@ -112,16 +115,17 @@ class Bash:
             StoreError: what it changed cannot be stored.
         """
         command = _usable(context.restore(args.command))
+        writable, network = self._reach(context)
         sandbox = Sandbox(
             context.workspace,
-            writable=self._writable,
-            network=self._network,
+            writable=writable,
+            network=network,
             visible=self._visible,
             limits=self._limits,
         )
         argv = [self._shell, "-c", command]
         root = context.workspace.real_root
-        if not self._writable:
+        if not writable:
             ran = await run_sandboxed(sandbox, argv, cwd=root, timeout_s=args.timeout_s)
             return _output(ran, args.timeout_s, self._limits)
         await self._take_turn()

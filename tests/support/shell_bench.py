@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from tool_bench import ToolBench
 
-from orchestrator.clock import SystemClock
-from orchestrator.context.clipping import clip_text
-from orchestrator.context.tokens import estimate
 from orchestrator.events import FileChange
-from orchestrator.security.permissions import Ask
+from orchestrator.security.permissions import Ask, Permission
 from orchestrator.security.sandbox import Limits
 from orchestrator.security.workspace import Workspace
-from orchestrator.tools.base import ToolContext
-from orchestrator.tools.executor import Executor
 from orchestrator.tools.shell import Bash
 
 __all__ = ["ShellBench"]
@@ -42,27 +35,27 @@ class ShellBench(ToolBench):
         folder: Path,
         *,
         exclude: tuple[str, ...] = (),
-        restore: Callable[[str], str] | None = None,
+        restore: Callable[[str], str] = lambda text: text,
         writable: bool = False,
         network: bool = False,
         limits: Limits | None = None,
     ) -> None:
         workspace = Workspace(folder / "work", exclude=exclude)
         self.bash = Bash(workspace, writable=writable, network=network, limits=limits)
-        self.gate = _Open()
-        self.restore = restore
-        super().__init__(folder, [self.bash], exclude=exclude)
-        self.executor = Executor(
-            self.registry,
-            self.log,
-            partial(clip_text, count=estimate),
-            SystemClock(),
-            gate=self.gate,
+        self.asked = _Open()
+        may: set[Permission] = {"shell"}
+        if writable:
+            may.add("write")
+        if network:
+            may.add("network")
+        super().__init__(
+            folder,
+            [self.bash],
+            exclude=exclude,
+            gate=self.asked,
+            restore=restore,
+            may=frozenset(may),
         )
-
-    def context(self, call: str = "t1") -> ToolContext:
-        context = super().context(call)
-        return replace(context, restore=self.restore) if self.restore else context
 
     def changes(self) -> dict[str, FileChange]:
         """Return what the newest call changed, by path."""

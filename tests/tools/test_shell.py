@@ -383,7 +383,7 @@ class TestAsking:
     ) -> None:
         writable, network = allowed
         bench = ShellBench(tmp_path, writable=writable, network=network)
-        ask = bench.bash.asks(BashArgs(command="make it"))
+        ask = bench.bash.asks(BashArgs(command="make it"), bench.context())
 
         assert ask.permissions == needs
         assert ask.effect.startswith("run: make it\n")
@@ -394,7 +394,7 @@ class TestAsking:
         self, shell: ShellBench
     ) -> None:
         await shell.text("bash", command="true")
-        assert [ask.permissions for ask in shell.gate.asked] == [("shell",)]
+        assert [ask.permissions for ask in shell.asked.asked] == [("shell",)]
 
     @pytest.mark.parametrize("writable", [False, True])
     def test_the_definition_is_small(self, tmp_path: Path, *, writable: bool) -> None:
