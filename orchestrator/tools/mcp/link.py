@@ -1,0 +1,194 @@
+"""One server over a run: started, asked, started once more if it dies.
+
+A task of its own opens and closes the connection, since what opens a scope must close
+it; calls come from the tasks of agents.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import anyio
+import structlog
+
+from orchestrator.errors import ToolError
+from orchestrator.tools.mcp.session import Lost, Refused, Session, leaf
+
+__all__ = ["Connection", "Link", "Opener"]
+
+T = TypeVar("T")
+Json = dict[str, Any]
+
+LIVES = 2
+"""A server that dies is started once more; then it stays dead."""
+_AFTERWORD_S = 4.0
+"""How long a call whose server died waits to hear how."""
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Connection:
+    """What is known of one life of a server, filled in while it lasts."""
+
+    gone: anyio.Event = field(default_factory=anyio.Event)
+    """Set by whoever notices that it is over."""
+    story: Callable[[], str] = field(default=lambda: "")
+    """How it ended and what it said, for people and models: redacted, bounded."""
+
+
+Opener = Callable[[Connection], AbstractAsyncContextManager[Session]]
+
+
+class Link:
+    """A server, its session while it has one, and its tools, which stay the same.
+
+    Args:
+        name: of the server.
+        start_s: time to start and to list the tools.
+        open_: starts it and opens a session.
+    """
+
+    def __init__(self, name: str, *, start_s: float, open_: Opener) -> None:
+        self.name, self.start_s = name, start_s
+        self.tools: list[Json] = []
+        """As listed when it first started."""
+        self.has_resources = False
+        self.failure = ""
+        """Why it is not there, "" while it is or has not been started."""
+        self.first = anyio.Event()
+        """Set when it has started for the first time, or failed to."""
+        self._open = open_
+        self._session: Session | None = None
+        self._there: frozenset[str] = frozenset()
+        self._is_dead = False
+        self._wanted, self._changed = anyio.Event(), anyio.Event()
+        self._life: Connection | None = None
+        self._stopping = anyio.Event()
+
+    async def run(self) -> None:
+        """Keep the server until `stop`, or until it has died as often as it may."""
+        for life in range(LIVES):
+            if life:
+                await self._wanted.wait()
+            if self._stopping.is_set():
+                return
+            await self._live()
+            if self._stopping.is_set() or not self.tools_known:
+                break
+        self._is_dead = True
+        self._tell()
+
+    @property
+    def tools_known(self) -> bool:
+        """Return whether it has started once."""
+        return self._listed
+
+    _listed = False
+
+    def stop(self) -> None:
+        """Let the server end; `run` returns when it has."""
+        self._stopping.set()
+        self._wanted.set()
+        if self._life is not None:
+            self._life.gone.set()
+
+    async def ask(
+        self, operation: Callable[[Session], Awaitable[T]], *, tool: str = ""
+    ) -> T:
+        """Return what `operation` gets from the server; restart it where it has died.
+
+        Args:
+            operation: one request.
+            tool: the server's tool that it calls, "" for none.
+
+        Raises:
+            ToolError: the server is dead, died, refused, or has the tool no longer.
+        """
+        session = await self._session_now()
+        if tool and tool not in self._there:
+            raise ToolError(
+                f"MCP server `{self.name}` was restarted and no longer has `{tool}`; "
+                "do without it."
+            )
+        life = self._life
+        try:
+            return await operation(session)
+        except Refused as error:
+            raise ToolError(f"MCP server `{self.name}`: {error}") from error
+        except Lost as error:
+            if life is not None:
+                life.gone.set()
+            with anyio.move_on_after(_AFTERWORD_S):
+                while self._session is session:
+                    await self._changed.wait()
+            raise ToolError(self._died(str(error))) from error
+
+    def _died(self, why: str) -> str:
+        again = (
+            "It is not started again."
+            if self._is_dead
+            else "It is started again with the next call; what this one did is unknown."
+        )
+        return f"MCP server `{self.name}` was lost in the call: {self.failure or why}. {again}"
+
+    async def _session_now(self) -> Session:
+        while self._session is None:
+            if self._is_dead:
+                raise ToolError(
+                    f"MCP server `{self.name}` is dead ({self.failure}); do without "
+                    "its tools."
+                )
+            self._wanted.set()
+            await self._changed.wait()
+        return self._session
+
+    async def _live(self) -> None:
+        """Start the server, serve until it is gone, and note why."""
+        life = self._life = Connection()
+        began = anyio.current_time()
+        with anyio.CancelScope(deadline=began + self.start_s) as scope:
+            why = await self._serve(life, scope)
+        if scope.cancelled_caught:
+            waited = anyio.current_time() - began
+            why = f"no answer within {min(waited, self.start_s):g} s"
+        if not self._stopping.is_set():
+            story = life.story()
+            self.failure = f"{why}; {story}" if story and why else story or why
+            log.warning("mcp.server_lost", server=self.name, why=self.failure)
+        self._session = None
+        self._tell()
+
+    async def _serve(self, life: Connection, scope: anyio.CancelScope) -> str:
+        """Return why it is over."""
+        try:
+            async with self._open(life) as session:
+                tools = await session.tools()
+                self._there = frozenset(tool["name"] for tool in tools)
+                if not self._listed:
+                    self.tools, self._listed = tools, True
+                    self.has_resources = session.has_resources
+                scope.deadline = math.inf
+                self._session = session
+                self._tell()
+                await life.gone.wait()
+                self._session = None
+        except Exception as error:  # noqa: BLE001 - whatever the SDK lets out ends this life
+            return _why(leaf(error))
+        return "the connection is closed"
+
+    def _tell(self) -> None:
+        self.first.set()
+        changed, self._changed = self._changed, anyio.Event()
+        changed.set()
+
+
+def _why(error: BaseException) -> str:
+    said = " ".join(str(error).split())[:300]
+    if isinstance(error, Lost | Refused):
+        return said
+    return f"{type(error).__name__}{said and f': {said}'}"
