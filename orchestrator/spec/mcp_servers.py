@@ -44,7 +44,7 @@ FOREIGN_KEYS = frozenset(
         "metadata", "note", "notes", "timeout", "transportType", "trust", "version",
     }
 )  # fmt: skip
-"""Keys of other programs that are read over: none of them limits what a server may do."""
+"""Keys of other programs that are read over: none limits what a server may do."""
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,64}")

@@ -1,4 +1,4 @@
-"""Argument models for tools whose input is described by a JSON Schema, not by a class."""
+"""Argument models for tools whose input a JSON Schema describes, and no class."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SHOWN_VALUES = 12
 _VALUE_CHARS = 40
 
 # Patterns are the server's to check: a bad one could keep this process busy for ever.
-_Validator: Any = extend(Draft202012Validator, {"pattern": lambda *_: ()})
+_Validator: Any = extend(Draft202012Validator, {"pattern": lambda *_: ()})  # type: ignore[no-untyped-call]  # stubs of it are thin
 
 _LIMITS = {
     "minimum": "must be {} or more",
@@ -71,7 +71,8 @@ class JsonArgs(BaseModel):
         problems: list[ValidationError] = []
         for _ in range(_ROUNDS):
             problems = list(_problems(cls.checker, data))
-            if not any([_mend(data, problem) for problem in problems]):
+            mended = [_mend(data, problem) for problem in problems]
+            if not any(mended):
                 break
         if problems:
             details = [each for problem in problems for each in _details(problem)]
@@ -115,17 +116,10 @@ def _problems(checker: Any, data: object) -> Iterator[ValidationError]:  # noqa:
 def _innermost(error: ValidationError) -> ValidationError:
     """Return the part of a failed choice that says most of what was meant."""
     while error.context and error.validator in ("anyOf", "oneOf"):
-        inner = min(error.context, key=relevance)
-        if not inner.absolute_path and error.absolute_path:
-            break
-        if _is_of_wrong_kind(inner) and _kinds_of(error):
-            break
-        error = inner
+        if _kinds_of(error) or all(x.validator == "required" for x in error.context):
+            break  # all parts fail alike: what one of them says would mislead
+        error = min(error.context, key=relevance)
     return error
-
-
-def _is_of_wrong_kind(error: ValidationError) -> bool:
-    return error.validator == "type"
 
 
 def _kinds_of(error: ValidationError) -> list[str]:
@@ -135,15 +129,15 @@ def _kinds_of(error: ValidationError) -> list[str]:
         return []
     kinds: list[str] = []
     for part in parts:
-        value = part.validator_value
+        value: Any = part.validator_value
         kinds += value if isinstance(value, list) else [value]
     return list(dict.fromkeys(kinds))
 
 
 def _wanted(error: ValidationError) -> list[str]:
     """Return the types that would have been right, where the type is the problem."""
+    value: Any = error.validator_value
     if error.validator == "type":
-        value = error.validator_value
         return list(value) if isinstance(value, list) else [str(value)]
     return _kinds_of(error) if error.validator in ("anyOf", "oneOf") else []
 
@@ -180,14 +174,16 @@ def _scalar(text: str, kinds: list[str]) -> object:
 
 def _details(error: ValidationError) -> Iterator[InitErrorDetails]:
     place: Place = tuple(error.absolute_path)
-    found = error.instance
+    found: Any = error.instance
+    value: Any = error.validator_value
+    schema: Any = error.schema
     if error.validator == "required":
-        for name in error.validator_value:
+        for name in value:
             if isinstance(found, dict) and name not in found:
                 yield InitErrorDetails(type="missing", loc=(*place, name), input=found)
         return
-    if error.validator == "additionalProperties" and error.validator_value is False:
-        known = error.schema.get("properties", {})
+    if error.validator == "additionalProperties" and value is False:
+        known = schema.get("properties", {})
         for name in found:
             if name not in known:
                 yield InitErrorDetails(
@@ -208,7 +204,8 @@ def _details(error: ValidationError) -> Iterator[InitErrorDetails]:
 
 
 def _said(error: ValidationError) -> str:
-    rule, value = str(error.validator), error.validator_value
+    rule = str(error.validator)
+    value: Any = error.validator_value
     if rule == "enum":
         return f"must be one of {_listed(value)}"
     if rule in _LIMITS:

@@ -1,4 +1,4 @@
-"""Mend what servers answer before it is checked: the rest of an answer is still good."""
+"""Mend what servers answer before it is checked: the rest of it is still good."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,10 +15,22 @@ from orchestrator.tools.mcp.process import Command
 
 __all__ = ["command_of"]
 
-INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER")
+INHERITED = (
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "USER",
+)
 """What a server outside of the sandbox has of our environment."""
-_CACHES = (".npm", ".cache/uv", ".local/share/uv", ".nvm", ".volta", ".asdf", ".pyenv")
-"""Below the home: where programs lie that `npx`, `uvx` and their like start."""
+_NPM = ("npx", "npm")
+"""These look for what they start in a cache below the home."""
+_PROJECT = ("package.json", "pyproject.toml", "node_modules", "pyvenv.cfg", ".venv")
+_LEVELS_UP = 4
 
 
 def command_of(
@@ -31,8 +43,8 @@ def command_of(
 ) -> Command:
     """Return how a server is started. May be called in any thread; looks at the disk.
 
-    In the sandbox it sees the workspace, its own installation, and the folders of its
-    `args`' programs; its environment is a short list and what its entry gives.
+    In the sandbox it sees the workspace, its own installation and what its `args` name
+    by whole paths; its environment is a short list and what its entry gives.
 
     Args:
         name: of the server, for messages.
@@ -84,15 +96,19 @@ def _boxed(
     root = sandbox.workspace.real_root
     visible = [
         place
-        for place in _outermost(_places(program, home))
+        for place in _outermost([*_places(program), *_named(argv[1:], home)])
         if not root.is_relative_to(place) and not place.is_relative_to(root)
     ]
     folders = (str(program.parent), os.path.dirname(os.path.realpath(program)))  # noqa: PTH120
     inner_path = ":".join([*dict.fromkeys(folders), _PATH])
+    found = {"PATH": inner_path, **sandbox.env}
+    if program.name in _NPM and (home / ".npm").is_dir():
+        visible.append(home / ".npm")
+        found["npm_config_cache"] = str(home / ".npm")
     box = replace(
         sandbox,
         visible=(*sandbox.visible, *visible),
-        env={"PATH": inner_path, **sandbox.env, **server.env},
+        env={**found, **server.env},
     )
     made = box.command(argv, cwd=cwd)
     # What the environment holds must not stand in the list of processes.
@@ -117,17 +133,35 @@ def _program(command: str, cwd: Path, path: str) -> Path | None:
     return Path(os.path.abspath(place)) if place else None  # noqa: PTH100
 
 
-def _places(program: Path, home: Path) -> Iterator[Path]:
+def _places(program: Path) -> Iterator[Path]:
     """Yield what a program needs to see of its installation, besides /usr."""
     for each in {program, *_links(program)}:
         folder = each.parent
-        yield folder.parent if folder.name in ("bin", "Scripts") else each
+        yield folder.parent if folder.name in ("bin", "shims") else each
         config = folder.parent / "pyvenv.cfg"
         if config.is_file():
             yield from _base_of(config)
-    for name in _CACHES:
-        if (home / name).is_dir():
-            yield home / name
+
+
+def _named(args: Sequence[str], home: Path) -> Iterator[Path]:
+    """Yield what the arguments name by whole paths, with the project that it is of.
+
+    A home is only shown where an argument is the home itself.
+    """
+    for arg in args:
+        path = Path(os.path.realpath(arg)) if arg.startswith("/") else None
+        if path is None or not path.exists():
+            continue
+        if path.is_dir():
+            yield path
+            continue
+        above = [
+            each for each in path.parents[:_LEVELS_UP] if not home.is_relative_to(each)
+        ]
+        projects = [
+            each for each in above if any((each / name).exists() for name in _PROJECT)
+        ]
+        yield next(iter([*projects, *above]), path)
 
 
 def _links(program: Path) -> Iterator[Path]:
@@ -150,7 +184,7 @@ def _base_of(config: Path) -> Iterator[Path]:
             yield Path(os.path.realpath(value.strip())).parent
 
 
-def _outermost(places: Iterator[Path]) -> list[Path]:
+def _outermost(places: Iterable[Path]) -> list[Path]:
     """Return the places that no other covers, and that do not open up too much."""
     every = {
         place

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import anyio
 import structlog
 
-from orchestrator.errors import ToolError
+from orchestrator.errors import OrchestratorError, SpecError, ToolError
 from orchestrator.tools.mcp.session import Lost, Refused, Session, leaf
 
 __all__ = ["Connection", "Link", "Opener"]
@@ -37,8 +37,10 @@ class Connection:
 
     gone: anyio.Event = field(default_factory=anyio.Event)
     """Set by whoever notices that it is over."""
+    ended: anyio.Event = field(default_factory=anyio.Event)
+    """Set when nothing of it is left, and why it ended is known."""
     story: Callable[[], str] = field(default=lambda: "")
-    """How it ended and what it said, for people and models: redacted, bounded."""
+    """How it ended and what it said, bounded."""
 
 
 Opener = Callable[[Connection], AbstractAsyncContextManager[Session]]
@@ -51,44 +53,45 @@ class Link:
         name: of the server.
         start_s: time to start and to list the tools.
         open_: starts it and opens a session.
+        redact: for what it says when it fails.
     """
 
-    def __init__(self, name: str, *, start_s: float, open_: Opener) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        start_s: float,
+        open_: Opener,
+        redact: Callable[[str], str],
+    ) -> None:
         self.name, self.start_s = name, start_s
         self.tools: list[Json] = []
         """As listed when it first started."""
         self.has_resources = False
         self.failure = ""
         """Why it is not there, "" while it is or has not been started."""
+        self.fault: SpecError | None = None
+        """What in its entry is wrong, where that is why it did not start."""
         self.first = anyio.Event()
         """Set when it has started for the first time, or failed to."""
-        self._open = open_
+        self._open, self._redact = open_, redact
         self._session: Session | None = None
         self._there: frozenset[str] = frozenset()
-        self._is_dead = False
+        self._is_dead = self._is_listed = False
         self._wanted, self._changed = anyio.Event(), anyio.Event()
         self._life: Connection | None = None
+        self._lives = 0
         self._stopping = anyio.Event()
 
     async def run(self) -> None:
         """Keep the server until `stop`, or until it has died as often as it may."""
-        for life in range(LIVES):
-            if life:
+        while not self._is_dead:
+            if self._lives:
                 await self._wanted.wait()
             if self._stopping.is_set():
                 return
+            self._lives += 1
             await self._live()
-            if self._stopping.is_set() or not self.tools_known:
-                break
-        self._is_dead = True
-        self._tell()
-
-    @property
-    def tools_known(self) -> bool:
-        """Return whether it has started once."""
-        return self._listed
-
-    _listed = False
 
     def stop(self) -> None:
         """Let the server end; `run` returns when it has."""
@@ -116,16 +119,15 @@ class Link:
                 "do without it."
             )
         life = self._life
+        assert life is not None  # noqa: S101 - a session has one
         try:
             return await operation(session)
         except Refused as error:
             raise ToolError(f"MCP server `{self.name}`: {error}") from error
         except Lost as error:
-            if life is not None:
-                life.gone.set()
+            life.gone.set()
             with anyio.move_on_after(_AFTERWORD_S):
-                while self._session is session:
-                    await self._changed.wait()
+                await life.ended.wait()
             raise ToolError(self._died(str(error))) from error
 
     def _died(self, why: str) -> str:
@@ -134,7 +136,8 @@ class Link:
             if self._is_dead
             else "It is started again with the next call; what this one did is unknown."
         )
-        return f"MCP server `{self.name}` was lost in the call: {self.failure or why}. {again}"
+        what = self.failure or why
+        return f"MCP server `{self.name}` was lost in the call: {what}. {again}"
 
     async def _session_now(self) -> Session:
         while self._session is None:
@@ -158,9 +161,12 @@ class Link:
             why = f"no answer within {min(waited, self.start_s):g} s"
         if not self._stopping.is_set():
             story = life.story()
-            self.failure = f"{why}; {story}" if story and why else story or why
+            told = f"{why}; {story}" if story and why else story or why
+            self.failure = self._redact(told)
             log.warning("mcp.server_lost", server=self.name, why=self.failure)
         self._session = None
+        self._is_dead = self._lives >= LIVES or not self._is_listed
+        life.ended.set()
         self._tell()
 
     async def _serve(self, life: Connection, scope: anyio.CancelScope) -> str:
@@ -169,16 +175,19 @@ class Link:
             async with self._open(life) as session:
                 tools = await session.tools()
                 self._there = frozenset(tool["name"] for tool in tools)
-                if not self._listed:
-                    self.tools, self._listed = tools, True
+                if not self._is_listed:
+                    self.tools, self._is_listed = tools, True
                     self.has_resources = session.has_resources
                 scope.deadline = math.inf
                 self._session = session
                 self._tell()
                 await life.gone.wait()
                 self._session = None
-        except Exception as error:  # noqa: BLE001 - whatever the SDK lets out ends this life
-            return _why(leaf(error))
+        except Exception as group:  # noqa: BLE001 - whatever the SDK lets out ends this life
+            error = leaf(group)
+            if isinstance(error, SpecError):
+                self.fault = error
+            return _why(error)
         return "the connection is closed"
 
     def _tell(self) -> None:
@@ -189,6 +198,6 @@ class Link:
 
 def _why(error: BaseException) -> str:
     said = " ".join(str(error).split())[:300]
-    if isinstance(error, Lost | Refused):
+    if isinstance(error, Lost | Refused | OrchestratorError):
         return said
     return f"{type(error).__name__}{said and f': {said}'}"

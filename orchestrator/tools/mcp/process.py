@@ -55,11 +55,14 @@ class Child:
     gone: anyio.Event = field(default_factory=anyio.Event)
     """Set when it no longer writes."""
     _tail: deque[bytes] = field(default_factory=deque)
+    _is_cut: bool = False
 
     @property
     def said(self) -> str:
         """Return the end of what it wrote to standard error."""
-        return b"".join(self._tail)[-TAIL_BYTES:].decode("utf-8", "replace")
+        text = b"".join(self._tail)[-TAIL_BYTES:].decode("utf-8", "replace")
+        # What is cut in two could be half a secret, which nobody would know as one.
+        return text.partition("\n")[2] if self._is_cut else text
 
     @property
     def status(self) -> str:
@@ -114,6 +117,7 @@ class Child:
             size += len(chunk)
             while size - len(self._tail[0]) >= TAIL_BYTES:
                 size -= len(self._tail.popleft())
+            self._is_cut = self._is_cut or size > TAIL_BYTES
 
 
 async def _chunks(stream: object) -> AsyncIterator[bytes]:
@@ -133,14 +137,14 @@ async def open_child(command: Command) -> AsyncIterator[Child]:
     Raises:
         OSError: it cannot be started.
     """
-    argv, pass_fds = list(command.argv), ()
+    argv, pass_fds = list(command.argv), list[int]()
     number = -1
     if command.hidden:
         number = os.memfd_create("options")
         os.write(number, command.hidden)
         os.lseek(number, 0, os.SEEK_SET)
         argv = [part.replace("{hidden}", str(number)) for part in argv]
-        pass_fds = (number,)
+        pass_fds = [number]
     try:
         process = await anyio.open_process(
             argv,
@@ -188,7 +192,7 @@ async def _ended(process: Process) -> bool:
     Not by `wait`: that also waits for whoever inherited its pipes.
     """
     with anyio.move_on_after(LEAVING_S):
-        while process.returncode is None:
+        while process.returncode is None:  # noqa: ASYNC110 - see above
             await anyio.sleep(_POLL_S)
     return process.returncode is not None
 

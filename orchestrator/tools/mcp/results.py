@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import imagesize
-
+from orchestrator.block_sizes import image_sides
 from orchestrator.messages import Block, one_line, with_texts
 from orchestrator.tools.base import ToolOutput
 
@@ -129,7 +127,7 @@ def _problem(raw: bytes, kind: str, before: int) -> str:
         return "not a picture that can be shown"
     if len(raw) > MAX_IMAGE_BYTES:
         return "too big to be shown"
-    width, height = imagesize.get(io.BytesIO(raw))
+    width, height = image_sides(raw)
     if max(width, height) > MAX_IMAGE_PIXELS:
         return f"{width}×{height} pixels, too large to be shown"
     if min(width, height) <= 0:
@@ -154,7 +152,7 @@ def _is_told(structured: Json, texts: Sequence[str]) -> bool:
     """Return whether the texts say the same: as JSON, or item by item."""
     if not texts:
         return False
-    wanted = [structured]
+    wanted: list[Any] = [structured]
     if set(structured) == {"result"}:  # how SDKs wrap what is no object
         wanted.append(structured["result"])
     whole = "\n".join(texts)

@@ -140,7 +140,10 @@ class _Writer:
                 if isinstance(value, dict):
                     yield (
                         key,
-                        {name: self.schema(each, below) for name, each in value.items()},
+                        {
+                            name: self.schema(each, below)
+                            for name, each in value.items()
+                        },
                     )
             else:
                 yield from _leaf(key, value)
@@ -152,28 +155,22 @@ class _Writer:
 
 
 def _leaf(key: str, value: object) -> Iterator[tuple[str, Any]]:
-    """Yield a key that holds no schema, where it is one of the draft and well formed."""
-    if key in _TEXTS:
-        if isinstance(value, str):
-            yield key, value[:MAX_TEXT_CHARS]
-    elif key in _NUMBERS:
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            yield key, value
-    elif key == "required":
-        if isinstance(value, list):
-            yield key, list(dict.fromkeys(x for x in value if isinstance(x, str)))
-    elif key == "enum":
-        if isinstance(value, list) and 0 < len(value) <= MAX_VALUES:
-            yield key, value
-        elif isinstance(value, list) and value:
-            yield "examples", value[:5]
-    elif key in ("const", "default") or (key == "uniqueItems" and value is True):
+    """Yield a key that holds no schema, where the draft has it so."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if key in _TEXTS and isinstance(value, str):
+        yield key, value[:MAX_TEXT_CHARS]
+    elif (key in _NUMBERS and is_number) or key in ("const", "default"):
         yield key, value
-    elif key == "dependentRequired" and isinstance(value, dict):
-        yield (
-            key,
-            {name: _strings(each) for name, each in value.items() if _strings(each)},
+    elif key == "required":
+        yield key, _strings(value)
+    elif key == "uniqueItems" and value is True:
+        yield key, value
+    elif key == "enum" and isinstance(value, list) and value:
+        yield from (
+            [(key, value)] if len(value) <= MAX_VALUES else [("examples", value[:5])]
         )
+    elif key == "dependentRequired" and isinstance(value, dict):
+        yield key, {name: _strings(each) for name, each in value.items()}
 
 
 def _strings(value: object) -> list[str]:

@@ -11,12 +11,13 @@ import json
 import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 import anyio
 import httpx2
 import structlog
+from anyio.streams.memory import MemoryObjectSendStream
 from mcp import ClientSession, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.dispatcher import CallOptions
@@ -38,7 +39,7 @@ from pydantic import ValidationError
 from orchestrator.messages import clean_text, one_line, with_texts
 from orchestrator.tools.mcp.answers import mended
 from orchestrator.tools.mcp.process import Child
-from orchestrator.tools.mcp.session import Json, Lost, Refused, Session, leaf
+from orchestrator.tools.mcp.session import Json, Lost, Refused, Session
 
 __all__ = ["over_http", "over_pipes"]
 
@@ -50,7 +51,9 @@ _TOLD_CHARS = 400
 _STARTS = 8
 _WAITING = 256
 _CONNECT_S = 10.0
-_SESSION_LOST = "Session terminated"  # the SDK's word for a 404 within a session
+# The SDK's own words. Its codes are no help: servers use the same ones for anything.
+_SESSION_LOST = "Session terminated"  # a 404 within a session
+_CONNECTION_LOST = ("Connection closed", "SSE stream ended", "SSE stream failed")
 
 log = structlog.get_logger(__name__)
 
@@ -97,10 +100,10 @@ class _Session:
         return await self._pages(self._client.list_resources, "resources")
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Json:
-        return await self._asked(lambda: self._client.call_tool(name, dict(arguments)))
+        return await self.asked(lambda: self._client.call_tool(name, dict(arguments)))
 
     async def read(self, uri: str) -> list[Json]:
-        found = await self._asked(lambda: self._client.read_resource(uri))
+        found = await self.asked(lambda: self._client.read_resource(uri))
         contents: list[Json] = found["contents"]
         return contents
 
@@ -109,14 +112,15 @@ class _Session:
         cursor: str | None = None
         for _ in range(MAX_PAGES):
             params = PaginatedRequestParams(cursor=cursor) if cursor else None
-            page = await self._asked(lambda params=params: ask(params=params))  # type: ignore[misc]  # bound at once
+            page = await self.asked(lambda params=params: ask(params=params))  # type: ignore[misc]  # bound at once
             found += page[key]
             cursor = page.get("nextCursor")
             if not cursor:
                 return found
         raise Refused(f"it lists its {key} on over {MAX_PAGES} pages")
 
-    async def _asked(self, ask: Callable[[], Awaitable[Any]]) -> Json:
+    async def asked(self, ask: Callable[[], Awaitable[Any]]) -> Json:
+        """Return an answer of the SDK as plain JSON, its errors as ours."""
         try:
             answer = await ask()
         except MCPError as error:
@@ -131,7 +135,7 @@ class _Session:
 
     def _failure(self, error: MCPError) -> Exception:
         code, message = error.error.code, one_line(error.error.message, _TOLD_CHARS)
-        if code == CONNECTION_CLOSED:
+        if code == CONNECTION_CLOSED and message.startswith(_CONNECTION_LOST):
             return Lost(message)
         if code == INVALID_REQUEST and message == _SESSION_LOST:
             return Lost("it no longer knows the session (HTTP 404)")
@@ -151,37 +155,17 @@ async def over_pipes(child: Child) -> AsyncIterator[Session]:
         SessionMessage | Exception
     ](0)
     # With room: who cancels a call does not wait for a server that reads no more.
-    outgoing, from_session = anyio.create_memory_object_stream[SessionMessage](
-        _WAITING
-    )
-
-    async def read() -> None:
-        ignored = 0
-        async with to_session:
-            try:
-                async for line in child.lines():
-                    message = _message(line)
-                    if message is not None:
-                        await to_session.send(message)
-                    elif line.strip():
-                        ignored += 1
-                        if ignored == 1:
-                            log.warning("mcp.line_ignored", bytes=len(line))
-            except (Lost, anyio.BrokenResourceError, anyio.ClosedResourceError):
-                child.gone.set()
+    outgoing, from_session = anyio.create_memory_object_stream[SessionMessage](_WAITING)
 
     async def write() -> None:
-        async with from_session:
+        with suppress(Lost):
             async for item in from_session:
                 text = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-                try:
-                    await child.send(text.encode())
-                except Lost:
-                    await to_session.aclose()
-                    return
+                await child.send(text.encode())
+        to_session.close()
 
     async with anyio.create_task_group() as group:
-        group.start_soon(read)
+        group.start_soon(_read, child, to_session)
         group.start_soon(write)
         try:
             async with _opened(incoming, outgoing, lambda: "") as session:
@@ -190,6 +174,24 @@ async def over_pipes(child: Child) -> AsyncIterator[Session]:
             group.cancel_scope.cancel()
             for stream in (to_session, incoming, outgoing, from_session):
                 stream.close()
+
+
+async def _read(
+    child: Child, to_session: MemoryObjectSendStream[SessionMessage | Exception]
+) -> None:
+    """Pass on the messages of a process; what is none is left out."""
+    is_told = False
+    async with to_session:
+        try:
+            async for line in child.lines():
+                message = _message(line)
+                if message is not None:
+                    await to_session.send(message)
+                elif line.strip() and not is_told:
+                    is_told = True
+                    log.warning("mcp.line_ignored", bytes=len(line))
+        except (Lost, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            child.gone.set()
 
 
 @asynccontextmanager
@@ -273,7 +275,7 @@ async def _opened(
         dispatcher=dispatcher, client_info=info, message_handler=heard
     ) as client:
         session = _Session(client, told)
-        await session._asked(lambda: _shake_hands(client))
+        await session.asked(lambda: _shake_hands(client))
         yield session
 
 
@@ -285,7 +287,7 @@ async def _shake_hands(client: ClientSession) -> Any:  # noqa: ANN401 - of two k
     try:
         return await client.initialize()
     except MCPError as refused:
-        if refused.error.code == CONNECTION_CLOSED:
+        if refused.error.message.startswith(_CONNECTION_LOST):
             raise
         try:
             return await client.discover()
@@ -296,7 +298,9 @@ async def _shake_hands(client: ClientSession) -> Any:  # noqa: ANN401 - of two k
 def _message(line: bytes) -> SessionMessage | None:
     """Return the message in a line, also behind a banner; None: there is none."""
     try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+        return SessionMessage(
+            jsonrpc_message_adapter.validate_json(line, by_name=False)
+        )
     except ValidationError:
         pass
     text = line.decode("utf-8", "replace")

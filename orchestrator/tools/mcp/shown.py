@@ -150,8 +150,10 @@ class _Flat:
         schema: Schema = {"type": "object", "properties": properties}
         if required := [name for name in self.required if name in properties]:
             schema["required"] = required
-        if self.is_closed and not self.merged and len(properties) == len(
-            self.properties
+        if (
+            self.is_closed
+            and not self.merged
+            and len(properties) == len(self.properties)
         ):
             schema["additionalProperties"] = False
         if len(self.choices) > 1:
@@ -167,8 +169,13 @@ def _united(each: list[Schema]) -> Schema:
         return each[0]
     values = [value for one in each for value in _values(one)]
     if all(_values(one) for one in each):
-        rest = {key: each[0][key] for key in ("type", "description") if key in each[0]}
-        return {**rest, "enum": [x for i, x in enumerate(values) if x not in values[:i]]}
+        rest: Schema = {
+            key: each[0][key] for key in ("type", "description") if key in each[0]
+        }
+        return {
+            **rest,
+            "enum": [x for i, x in enumerate(values) if x not in values[:i]],
+        }
     return {"anyOf": each[:8]}
 
 
@@ -195,7 +202,11 @@ def _legal_within(schema: Schema) -> Schema:
             legal = {name: one for name, one in value.items() if _LEGAL.fullmatch(name)}
             found[key] = {name: _legal_within(one) for name, one in legal.items()}
             if len(legal) < len(value):
-                others = [_note(n, o, is_needed=False) for n, o in value.items() if n not in legal]
+                others = [
+                    _note(n, o, is_needed=False)
+                    for n, o in value.items()
+                    if n not in legal
+                ]
                 told = str(schema.get("description", ""))
                 found["description"] = " ".join([told, *others[:_NOTED]]).strip()
         elif key == "required" and "properties" in schema:
@@ -204,7 +215,12 @@ def _legal_within(schema: Schema) -> Schema:
             if key == "dependentSchemas":
                 continue
             found[key] = value if key == "dependentRequired" else _legal_within(value)
-        elif isinstance(value, list) and key in ("anyOf", "oneOf", "allOf", "prefixItems"):
+        elif isinstance(value, list) and key in (
+            "anyOf",
+            "oneOf",
+            "allOf",
+            "prefixItems",
+        ):
             found[key] = [_legal_within(one) for one in value]
         else:
             found.setdefault(key, value)
