@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 heard: list[Any] = []
@@ -96,38 +97,53 @@ def child(number: Any, given: dict[str, Any]) -> None:
 def place(number: Any, given: dict[str, Any]) -> None:
     try:
         written = "written"
-        with open("new-file", "w") as file:
-            file.write("x")
+        Path("new-file").write_text("x")
     except OSError as error:
         written = type(error).__name__
-    text(number, json.dumps({"cwd": os.getcwd(), "env": dict(os.environ),
+    text(number, json.dumps({"cwd": str(Path.cwd()), "env": dict(os.environ),
                              "written": written}))  # fmt: skip
 
 
+def endless(number: Any, given: dict[str, Any]) -> None:
+    for _ in range(40):
+        put(b"x" * (1 << 20))
+
+
+def surrogate(number: Any, given: dict[str, Any]) -> None:
+    text(number, "cut \ud83d here\x00")
+
+
+def stranger(number: Any, given: dict[str, Any]) -> None:
+    text("no-such-id", "wrong")
+    text(number, "right")
+
+
+def error(number: Any, given: dict[str, Any]) -> None:
+    fault = {"code": -32000, "message": "the printer is on fire"}
+    send({"jsonrpc": "2.0", "id": number, "error": fault})
+
+
 TRICKS: dict[str, Any] = {
-    "die": die,
-    "late": late,
-    "bytes": bytes_,
-    "slow": slow,
-    "flood": flood,
-    "shout": shout,
     "ask": ask,
+    "big": lambda number, given: text(number, "x" * given["chars"]),
+    "bytes": bytes_,
     "child": child,
-    "place": place,
+    "die": die,
+    "echo": lambda number, given: text(number, json.dumps(given)),
+    "endless": endless,
+    "error": error,
+    "flood": flood,
+    "garbage": lambda number, given: put(b'{"id": %d, "result": 5}\n' % number),
+    "give": answer,
     "hang": lambda number, given: None,
     "heard": lambda number, given: text(number, json.dumps(heard)),
-    "echo": lambda number, given: text(number, json.dumps(given)),
-    "big": lambda number, given: text(number, "x" * given["chars"]),
-    "endless": lambda number, given: [put(b"x" * (1 << 20)) for _ in range(40)],
-    "surrogate": lambda number, given: put(
-        json.dumps({"jsonrpc": "2.0", "id": number, "result": {"content": [
-            {"type": "text", "text": "cut \ud83d here\x00"}]}}).encode() + b"\n"),
-    "stranger": lambda number, given: [text("no-such-id", "wrong"), text(number, "right")],
-    "garbage": lambda number, given: put(b'{"id": %d, "result": 5}\n' % number),
-    "error": lambda number, given: send({"jsonrpc": "2.0", "id": number, "error": {
-        "code": -32000, "message": "the printer is on fire"}}),
-    "give": lambda number, given: answer(number, given),
-}  # fmt: skip
+    "late": late,
+    "place": place,
+    "shout": shout,
+    "slow": slow,
+    "stranger": stranger,
+    "surrogate": surrogate,
+}
 
 
 def named(name: str) -> dict[str, Any]:
@@ -138,43 +154,53 @@ def named(name: str) -> dict[str, Any]:
     }
 
 
-def serve(spec: dict[str, Any]) -> None:
+def begin(spec: dict[str, Any]) -> list[Any]:
+    """Do what comes before the first request; return the tools of this life."""
     if "banner" in spec:
         put(spec["banner"].encode())
     if "exits" in spec:
         sys.stderr.write(spec["exits"])
         sys.exit(1)
-    tools = spec.get("tools") or [named(each) for each in TRICKS]
-    counter = spec.get("counter")
-    if counter:  # each life is one line of a file
-        with open(counter, "a+") as file:
-            file.write("life\n")
-            file.seek(0)
-            life = len(file.readlines())
-        tools = spec.get(f"tools{life}", tools)
-        if life in spec.get("silent_lives", ()):
-            time.sleep(600)
+    tools: list[Any] = spec.get("tools") or [named(each) for each in TRICKS]
+    if "lives" not in spec:
+        return tools
+    with Path(spec["lives"]).open("a") as file:
+        file.write("life\n")
+    life = len(Path(spec["lives"]).read_text().splitlines())
+    if life in spec.get("silent_lives", ()):
+        time.sleep(600)
+    found: list[Any] = spec.get(f"tools_of_life_{life}", tools)
+    return found
+
+
+def serve(spec: dict[str, Any]) -> None:
+    tools = begin(spec)
+    info = {"name": "raw", "version": "1"}
+    able = {"tools": {}, **spec.get("capabilities", {})}
+    memo = {"uri": "memo://a", "name": "a memo"}
+    answers = {
+        "initialize": {
+            "protocolVersion": spec.get("version", "2025-06-18"),
+            "capabilities": able,
+            "serverInfo": info,
+        },
+        "tools/list": {"tools": tools, **spec.get("more", {})},
+        "resources/list": {"resources": [memo]},
+        "resources/read": {"contents": [{"uri": "memo://a", "text": "remember"}]},
+        "server/discover": spec.get("discovered"),
+    }
     for line in sys.stdin:
         message = json.loads(line)
         method, number = message.get("method", ""), message.get("id")
-        if spec.get("silent") or method in spec.get("unanswered", ()):
+        if spec.get("silent"):
             continue
-        if method == "initialize":
-            answer(number, {"protocolVersion": "2025-06-18", "capabilities": {
-                "tools": {}, **spec.get("capabilities", {})},
-                "serverInfo": {"name": "raw", "version": "1"}})  # fmt: skip
-        elif method == "tools/list":
-            answer(number, {"tools": tools, **spec.get("more", {})})
-        elif method == "resources/list":
-            answer(number, {"resources": [{"uri": "memo://a", "name": "a memo"}]})
-        elif method == "resources/read":
-            answer(number, {"contents": [{"uri": "memo://a", "text": "remember"}]})
-        elif method == "tools/call":
+        if method == "tools/call":
             params = message["params"]
             TRICKS[params["name"]](number, params.get("arguments") or {})
+        elif answers.get(method) is not None:
+            answer(number, answers[method])
         else:
-            heard.append({key: message.get(key) for key in
-                          ("id", "method", "params", "result", "error")})  # fmt: skip
+            heard.append(message)
 
 
 if __name__ == "__main__":

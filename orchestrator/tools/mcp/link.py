@@ -160,8 +160,8 @@ class Link:
             waited = anyio.current_time() - began
             why = f"no answer within {min(waited, self.start_s):g} s"
         if not self._stopping.is_set():
-            story = life.story()
-            told = f"{why}; {story}" if story and why else story or why
+            told = "; ".join(part for part in (why, life.story()) if part)
+            told = told or "the connection is closed"
             self.failure = self._redact(told)
             log.warning("mcp.server_lost", server=self.name, why=self.failure)
         self._session = None
@@ -188,7 +188,7 @@ class Link:
             if isinstance(error, SpecError):
                 self.fault = error
             return _why(error)
-        return "the connection is closed"
+        return ""
 
     def _tell(self) -> None:
         self.first.set()

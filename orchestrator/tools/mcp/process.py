@@ -54,6 +54,10 @@ class Child:
     process: Process
     gone: anyio.Event = field(default_factory=anyio.Event)
     """Set when it no longer writes."""
+    problem: str = ""
+    """What is wrong with what it wrote, "" for nothing."""
+    code: int | None = None
+    """Its exit status where it ended by itself; negative: by a signal."""
     _tail: deque[bytes] = field(default_factory=deque)
     _is_cut: bool = False
 
@@ -65,14 +69,13 @@ class Child:
         return text.partition("\n")[2] if self._is_cut else text
 
     @property
-    def status(self) -> str:
-        """Return how it ended, "" while it runs."""
-        code = self.process.returncode
-        if code is None:
-            return ""
-        if code < 0:
-            return f"ended by signal {-code}"
-        return f"ended with exit status {code}"
+    def fate(self) -> str:
+        """Return how it ended, "" where that was our doing."""
+        if self.problem or self.code is None:
+            return self.problem
+        if self.code < 0:
+            return f"it was ended by signal {-self.code}"
+        return f"it ended with exit status {self.code}"
 
     async def send(self, line: bytes) -> None:
         """Write a line.
@@ -87,10 +90,9 @@ class Child:
             raise Lost("its input is closed") from error
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """Yield what it writes, line by line, until it writes no more.
+        """Yield what it writes, line by line.
 
-        Raises:
-            Lost: a line is longer than can be kept.
+        Ends when it writes no more, or a line that is longer than can be kept.
         """
         parts: list[bytes] = []
         size = 0
@@ -103,7 +105,8 @@ class Child:
                 parts.append(rest)
                 size += len(rest)
                 if size > MAX_LINE_BYTES:
-                    raise Lost(f"it wrote a line of over {MAX_LINE_BYTES >> 20} MB")
+                    self.problem = f"it wrote a line of over {MAX_LINE_BYTES >> 20} MB"
+                    return
             if size:
                 yield b"".join(parts)
         finally:
@@ -164,17 +167,20 @@ async def open_child(command: Command) -> AsyncIterator[Child]:
                 yield child
             finally:
                 with anyio.CancelScope(shield=True):
-                    await _end(process)
+                    await _end(child)
                 group.cancel_scope.cancel()
     finally:
         _let_go(process)
 
 
-async def _end(process: Process) -> None:
+async def _end(child: Child) -> None:
+    process = child.process
     with suppress(*_GONE):
         assert process.stdin is not None  # noqa: S101 - it has pipes
         await process.stdin.aclose()
-    if not await _ended(process):
+    if await _ended(process):
+        child.code = process.returncode
+    else:
         _signal(process, signal.SIGTERM)
         await _ended(process)
     # Also where it has ended: what it left in its group goes with it.

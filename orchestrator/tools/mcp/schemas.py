@@ -8,6 +8,7 @@ than a big one. Nothing is ever fetched.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,14 +26,15 @@ _SAME_REFERENCE = 2
 """So often a part may stand within itself; below that it is left open."""
 _POINTER_STEPS = 32
 
-_NUMBERS = frozenset(
+_SIZES = frozenset(
     {
-        "maxContains", "maxItems", "maxLength", "maxProperties", "maximum",
-        "minContains", "minItems", "minLength", "minProperties", "minimum",
-        "exclusiveMaximum", "exclusiveMinimum", "multipleOf",
+        "maxContains", "maxItems", "maxLength", "maxProperties",
+        "minContains", "minItems", "minLength", "minProperties",
     }
 )  # fmt: skip
-_TEXTS = frozenset({"description", "title", "format", "pattern"})
+_BOUNDS = frozenset({"exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum"})
+_TEXTS = frozenset({"description", "title", "format"})
+_MAX_NUMBER = 2**53
 _ONE = frozenset(
     {
         "additionalProperties", "contains", "else", "if", "items", "not",
@@ -156,10 +158,11 @@ class _Writer:
 
 def _leaf(key: str, value: object) -> Iterator[tuple[str, Any]]:
     """Yield a key that holds no schema, where the draft has it so."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if key in _TEXTS and isinstance(value, str):
         yield key, value[:MAX_TEXT_CHARS]
-    elif (key in _NUMBERS and is_number) or key in ("const", "default"):
+    elif key in ("const", "default") or _is_limit(key, value):
+        yield key, value
+    elif key == "pattern" and _is_pattern(value):
         yield key, value
     elif key == "required":
         yield key, _strings(value)
@@ -171,6 +174,27 @@ def _leaf(key: str, value: object) -> Iterator[tuple[str, Any]]:
         )
     elif key == "dependentRequired" and isinstance(value, dict):
         yield key, {name: _strings(each) for name, each in value.items()}
+
+
+def _is_limit(key: str, value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    if key in _SIZES:
+        return isinstance(value, int) and 0 <= value < _MAX_NUMBER
+    if key == "multipleOf":
+        return 0 < value < _MAX_NUMBER
+    return key in _BOUNDS and -_MAX_NUMBER < value < _MAX_NUMBER
+
+
+def _is_pattern(value: object) -> bool:
+    """Return whether a pattern is one; endpoints refuse a request with a broken one."""
+    if not isinstance(value, str) or len(value) > MAX_TEXT_CHARS:
+        return False
+    try:
+        re.compile(value)
+    except (re.error, OverflowError, RecursionError):
+        return False
+    return True
 
 
 def _strings(value: object) -> list[str]:

@@ -190,7 +190,7 @@ async def _read(
                 elif line.strip() and not is_told:
                     is_told = True
                     log.warning("mcp.line_ignored", bytes=len(line))
-        except (Lost, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             child.gone.set()
 
 

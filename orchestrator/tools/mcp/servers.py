@@ -183,5 +183,5 @@ class _Place:
 
 def _story(child: Child) -> str:
     said = one_line(clean(child.said))[-_SAID_CHARS:]
-    parts = [child.status, f"it said: {said}" if said else ""]
+    parts = [child.fate, f"it said: {said}" if said else ""]
     return "; ".join(part for part in parts if part)

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from jsonschema import Draft202012Validator, SchemaError
-
 from orchestrator.messages import encode, one_line
 from orchestrator.tools.mcp.schemas import Schema, written_out
 
@@ -24,7 +22,6 @@ _DEPTHS = (12, 6, 4, 3, 2, 1)
 _LEGAL = re.compile(r"[a-zA-Z0-9_.-]{1,64}")  # what the API takes as a property
 _NOTED = 12
 _NOTE_CHARS = 120
-_ANYTHING: Schema = {"type": "object", "properties": {}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +37,13 @@ def shown_schema(schema: object) -> Shown:
 
     Its top is an object with `properties`; choices there are merged: their properties
     side by side, required what every choice requires. Too big a schema is shown less
-    deep. One that no draft knows is shown as an object that takes anything.
+    deep.
     """
     for depth in _DEPTHS:
         flat = _Flat.of(written_out(schema, max_depth=depth))
         shown = flat.shown()
         if _size(shown.schema) <= MAX_CHARS:
-            return shown if _is_valid(shown.schema) else Shown(_ANYTHING)
+            return shown
     few = {
         name: {key: one[key] for key in ("type",) if key in one}
         for name, one in list(shown.schema["properties"].items())[:100]
@@ -55,15 +52,7 @@ def shown_schema(schema: object) -> Shown:
     left = len(shown.schema["properties"]) - len(few)
     note = (f"{left} more arguments are not shown.",) if left > 0 else ()
     small = {"type": "object", "properties": few, "required": needed}
-    return Shown(small if _is_valid(small) else _ANYTHING, note)
-
-
-def _is_valid(schema: Schema) -> bool:
-    try:
-        Draft202012Validator.check_schema(schema)
-    except (SchemaError, RecursionError):
-        return False
-    return True
+    return Shown(small, note)
 
 
 def _size(schema: Schema) -> int:
