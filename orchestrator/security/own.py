@@ -24,7 +24,8 @@ _NAMES: Final = (
 )
 # Other headers (a team, a beta feature) hold words that may stand in any text.
 _SECRET_HEADER: Final = re.compile(
-    r"auth|key|token|secret|pass|cookie|credential|signature|(?:^|_)(?:pat|pwd|dsn)(?:_|$)",
+    r"auth(?!or(?!i))|key|token|secret|pass|cookie|credential|signature"
+    r"|(?:^|_)(?:pat|pwd|dsn)(?:_|$)",
     re.IGNORECASE,
 )
 _SCHEME: Final = re.compile(r"(?:basic|bearer|token)\s+", re.IGNORECASE)

@@ -277,10 +277,10 @@ def _with_file(name: str, entry: Mapping[str, Any], folder: Path) -> dict[str, A
         raise SpecError(f"{error}", field=field) from error
     if name not in servers:
         meant = nearest(name, servers)
-        hint = f"; did you mean `{meant}`?" if meant else ""
+        hint = f"did you mean `{meant}`? " if meant else ""
         names = ", ".join(f"`{each}`" for each in list(servers)[:20]) or "none"
         raise SpecError(
-            f"`{written}` has no server `{name}`{hint} It has: {names}", field=field
+            f"`{written}` has no server `{name}`; {hint}it has: {names}", field=field
         )
     found = servers[name]
     if not isinstance(found, dict):

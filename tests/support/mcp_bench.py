@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 from tool_bench import ToolBench
 
 from orchestrator.security.redaction import Redactor
@@ -18,7 +19,7 @@ from orchestrator.spec.foreign import OUR_TOOLS, PLANNED_TOOLS
 from orchestrator.spec.mcp_servers import mcp_servers
 from orchestrator.tools.mcp import Servers, open_servers
 
-__all__ = ["RAW", "TAKEN", "calling", "raw", "servers_of"]
+__all__ = ["RAW", "TAKEN", "calling", "have_ended", "raw", "servers_of"]
 
 RAW = Path(__file__).with_name("mcp_raw.py")
 TAKEN = OUR_TOOLS | PLANNED_TOOLS
@@ -44,8 +45,6 @@ async def servers_of(
     folder: Path,
     entries: dict[str, dict[str, Any]],
     *,
-    redact: Callable[[str], str] = Redactor(b"salt").redact,
-    taken: Collection[str] = TAKEN,
     sandbox: Sandbox | None = None,
 ) -> AsyncIterator[Servers]:
     """Start the servers of a task whose workspace is `folder`/work."""
@@ -55,8 +54,8 @@ async def servers_of(
         mcp_servers(entries, {}),
         workspace=work,
         sandbox=sandbox or Sandbox(Workspace(work)),
-        redact=redact,
-        taken=taken,
+        redact=Redactor(b"salt").redact,
+        taken=TAKEN,
     ) as servers:
         yield servers
 
@@ -68,3 +67,19 @@ async def calling(
     """Start servers and let an agent call their tools, by their names in the run."""
     async with servers_of(folder, entries, sandbox=sandbox) as servers:
         yield ToolBench(folder, tools=servers.tools)
+
+
+async def have_ended(*numbers: int) -> bool:
+    """Return whether processes end within seconds, and more than a name is gone."""
+    with anyio.move_on_after(3):
+        while any(map(_is_running, numbers)):
+            await anyio.sleep(0.01)
+    return not any(map(_is_running, numbers))
+
+
+def _is_running(number: int) -> bool:
+    try:
+        stat = Path(f"/proc/{number}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"

@@ -160,9 +160,9 @@ def _leaf(key: str, value: object) -> Iterator[tuple[str, Any]]:
     """Yield a key that holds no schema, where the draft has it so."""
     if key in _TEXTS and isinstance(value, str):
         yield key, value[:MAX_TEXT_CHARS]
-    elif key in ("const", "default") or _is_limit(key, value):
-        yield key, value
-    elif key == "pattern" and _is_pattern(value):
+    elif (
+        key in ("const", "default") or _is_limit(key, value) or _is_pattern(key, value)
+    ):
         yield key, value
     elif key == "required":
         yield key, _strings(value)
@@ -186,9 +186,9 @@ def _is_limit(key: str, value: object) -> bool:
     return key in _BOUNDS and -_MAX_NUMBER < value < _MAX_NUMBER
 
 
-def _is_pattern(value: object) -> bool:
+def _is_pattern(key: str, value: object) -> bool:
     """Return whether a pattern is one; endpoints refuse a request with a broken one."""
-    if not isinstance(value, str) or len(value) > MAX_TEXT_CHARS:
+    if key != "pattern" or not isinstance(value, str) or len(value) > MAX_TEXT_CHARS:
         return False
     try:
         re.compile(value)

@@ -34,7 +34,8 @@ def image(data: str, kind: str = "image/png") -> dict[str, Any]:
 
 
 def test_an_image_is_an_image_once_and_never_text() -> None:
-    structured = {"caption": "a dot", "image": PICTURE, "url": f"data:image/png;base64,{PICTURE}"}  # fmt: skip
+    url = f"data:image/png;base64,{PICTURE}"
+    structured = {"caption": "a dot", "image": PICTURE, "url": url}
 
     output = of_call({"content": [image(PICTURE)], "structuredContent": structured})
 
@@ -91,7 +92,7 @@ def test_only_so_many_images_are_shown() -> None:
         pytest.param(['{"a": [1, 2]}'], {"a": [1, 2]}, id="the same as JSON"),
         pytest.param(["plain"], {"result": "plain"}, id="a text, wrapped"),
         pytest.param(["5"], {"result": 5}, id="a number, wrapped"),
-        pytest.param(['{"a": 1}', '{"a": 2}'], {"result": [{"a": 1}, {"a": 2}]}, id="items"),
+        pytest.param(['{"a": 1}', "{}"], {"result": [{"a": 1}, {}]}, id="items"),
         pytest.param(["x", "y"], {"result": ["x", "y"]}, id="texts"),
         pytest.param(["12", "x"], {"result": ["12", "x"]}, id="texts like numbers"),
     ],

@@ -36,7 +36,7 @@ ONE_OF: dict[str, Any] = {
 }
 KINDS: dict[str, Any] = {
     "anyOf": [
-        {"properties": {"kind": {"const": "a"}, "n": {"type": "integer"}}, "required": ["kind"]},
+        {"properties": {"kind": {"const": "a"}, "n": {}}, "required": ["kind"]},
         {"properties": {"kind": {"const": "b"}}, "required": ["kind"]},
     ]
 }  # fmt: skip
@@ -56,17 +56,25 @@ DRAFT_4: dict[str, Any] = {
     },
     "dependencies": {"n": ["any"], "odd": {"properties": {"more": {}}}},
 }
-OUTSIDE = {"properties": {"a": {"$ref": "http://127.0.0.1:9/x.json"}, "b": {"$ref": "#/nowhere"}}}  # fmt: skip
+OUTSIDE: dict[str, Any] = {
+    "properties": {
+        "a": {"$ref": "http://127.0.0.1:9/x.json"},
+        "b": {"$ref": "#/nowhere"},
+    }
+}
+DEEP = {f"a{i}": {"anyOf": [{"$ref": f"#/$defs/a{i + 1}"}] * 9} for i in range(40)}
+WIDE = {f"p{i}": {"type": "string", "description": "d" * 900} for i in range(3000)}
+PATTERNS = {"p": {"pattern": "(a+)+$", "type": "string"}, "q": {"pattern": "(("}}
+NUMBERS = {"multipleOf": -1, "minLength": 2.5, "maxItems": -1, "minimum": 1e400}
 HOSTILE: list[object] = [
     {"$ref": "#"},
     {"allOf": [{"$ref": "#"}, {"$ref": "#"}]},
-    {"$defs": {f"a{i}": {"anyOf": [{"$ref": f"#/$defs/a{i + 1}"}] * 9} for i in range(40)},
-     "properties": {"x": {"$ref": "#/$defs/a0"}}},
-    {"properties": {f"p{i}": {"type": "string", "description": "d" * 900} for i in range(3000)}},
+    {"$defs": DEEP, "properties": {"x": {"$ref": "#/$defs/a0"}}},
+    {"properties": WIDE},
     {"properties": {"e": {"enum": [f"value {i}" for i in range(50_000)]}}},
-    {"properties": {"p": {"pattern": "(a+)+$", "type": "string"}, "q": {"pattern": "(("}}},
-    {"properties": 5, "required": "no", "type": "zzz", "oneOf": {}, "items": 3, "enum": 1},
-    {"properties": {"a": {"multipleOf": -1, "minLength": 2.5, "maxItems": -1, "minimum": 1e400}}},
+    {"properties": PATTERNS},
+    {"properties": 5, "required": "no", "type": "zzz", "oneOf": {}, "items": 3},
+    {"properties": {"a": NUMBERS}},
     {"properties": {"a": {"minLength": "x", "required": [1, "b"], "default": 10**400}}},
     True, False, None, [], "x", {"type": "array", "items": {}},
 ]  # fmt: skip
