@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,9 +20,20 @@ from orchestrator.spec.foreign import OUR_TOOLS, PLANNED_TOOLS
 from orchestrator.spec.mcp_servers import mcp_servers
 from orchestrator.tools.mcp import Servers, open_servers
 
-__all__ = ["RAW", "TAKEN", "calling", "have_ended", "raw", "servers_of"]
+__all__ = [
+    "MADE",
+    "RAW",
+    "TAKEN",
+    "calling",
+    "free_port",
+    "have_ended",
+    "over_http",
+    "raw",
+    "servers_of",
+]
 
 RAW = Path(__file__).with_name("mcp_raw.py")
+MADE = Path(__file__).with_name("mcp_made.py")
 TAKEN = OUR_TOOLS | PLANNED_TOOLS
 
 
@@ -69,10 +81,47 @@ async def calling(
         yield ToolBench(folder, tools=servers.tools)
 
 
+def free_port() -> int:
+    """Return a port of this machine that nobody listens at."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+    return port
+
+
+@asynccontextmanager
+async def over_http(port: int, token: str = "") -> AsyncIterator[None]:
+    """Run the server made with the SDK at a port, in a process of its own."""
+    command = [
+        sys.executable,
+        str(MADE),
+        "http",
+        str(port),
+        *([token] if token else []),
+    ]
+    async with await anyio.open_process(command, stdout=None, stderr=None) as process:
+        with anyio.fail_after(30):
+            while not await _is_open(port):  # noqa: ASYNC110 - not ours
+                await anyio.sleep(0.02)
+        try:
+            yield
+        finally:
+            if process.returncode is None:
+                process.kill()
+
+
+async def _is_open(port: int) -> bool:
+    try:
+        async with await anyio.connect_tcp("127.0.0.1", port):
+            return True
+    except OSError:
+        return False
+
+
 async def have_ended(*numbers: int) -> bool:
     """Return whether processes end within seconds, and more than a name is gone."""
     with anyio.move_on_after(3):
-        while any(map(_is_running, numbers)):
+        while any(map(_is_running, numbers)):  # noqa: ASYNC110 - not ours
             await anyio.sleep(0.01)
     return not any(map(_is_running, numbers))
 

@@ -88,9 +88,8 @@ def ask(number: Any, given: dict[str, Any]) -> None:
 
 
 def child(number: Any, given: dict[str, Any]) -> None:
-    found = subprocess.Popen(
-        ["sleep", "600"], start_new_session=given.get("away", False)
-    )
+    command = ["sleep", given.get("seconds", "600")]
+    found = subprocess.Popen(command, start_new_session=given.get("away", False))
     text(number, f"{os.getpid()} {found.pid}")
 
 

@@ -26,7 +26,6 @@ from mcp.shared.message import SessionMessage
 from mcp.shared.transport_context import TransportContext
 from mcp.types import (
     CONNECTION_CLOSED,
-    INVALID_REQUEST,
     PARSE_ERROR,
     ErrorData,
     Implementation,
@@ -51,8 +50,8 @@ _TOLD_CHARS = 400
 _STARTS = 8
 _WAITING = 256
 _CONNECT_S = 10.0
+_SESSION_LOST = "HTTP 404"
 # The SDK's own words. Its codes are no help: servers use the same ones for anything.
-_SESSION_LOST = "Session terminated"  # a 404 within a session
 _CONNECTION_LOST = ("Connection closed", "SSE stream ended", "SSE stream failed")
 
 log = structlog.get_logger(__name__)
@@ -137,10 +136,9 @@ class _Session:
         code, message = error.error.code, one_line(error.error.message, _TOLD_CHARS)
         if code == CONNECTION_CLOSED and message.startswith(_CONNECTION_LOST):
             return Lost(message)
-        if code == INVALID_REQUEST and message == _SESSION_LOST:
-            return Lost("it no longer knows the session (HTTP 404)")
         told = self._told()
-        return Refused(f"{message}{told and f' ({told})'}")
+        said = f"{message}{told and f' ({told})'}"
+        return Lost(said) if told.startswith(_SESSION_LOST) else Refused(said)
 
 
 @asynccontextmanager
