@@ -8,13 +8,9 @@ import pytest
 
 from orchestrator.errors import SpecError
 from orchestrator.security.redaction import Redactor
-from orchestrator.spec.mcp_servers import (
-    McpServer,
-    mcp_servers,
-    notices,
-    secret_values,
-    with_files,
-)
+from orchestrator.spec.mcp_files import with_files
+from orchestrator.spec.mcp_secrets import notices, secret_values
+from orchestrator.spec.mcp_servers import McpServer, mcp_servers
 
 TOKEN = "ghp-not-really-0123456789"
 

@@ -137,7 +137,10 @@ def _places(program: Path) -> Iterator[Path]:
     """Yield what a program needs to see of its installation, besides /usr."""
     for each in {program, *_links(program)}:
         folder = each.parent
-        yield folder.parent if folder.name in ("bin", "shims") else each
+        if "node_modules" in each.parts:
+            yield _above_modules(each)
+        else:
+            yield folder.parent if folder.name in ("bin", "shims") else each
         config = folder.parent / "pyvenv.cfg"
         if config.is_file():
             yield from _base_of(config)
@@ -155,6 +158,9 @@ def _named(args: Sequence[str], home: Path) -> Iterator[Path]:
         if path.is_dir():
             yield path
             continue
+        if "node_modules" in path.parts:
+            yield _above_modules(path)
+            continue
         above = [
             each for each in path.parents[:_LEVELS_UP] if not home.is_relative_to(each)
         ]
@@ -162,6 +168,11 @@ def _named(args: Sequence[str], home: Path) -> Iterator[Path]:
             each for each in above if any((each / name).exists() for name in _PROJECT)
         ]
         yield next(iter([*projects, *above]), path)
+
+
+def _above_modules(path: Path) -> Path:
+    """Return the folder with the packages of Node.js that one of them lies among."""
+    return Path(*path.parts[: path.parts.index("node_modules") + 1])
 
 
 def _links(program: Path) -> Iterator[Path]:
