@@ -96,7 +96,7 @@ def _boxed(
     root = sandbox.workspace.real_root
     visible = [
         place
-        for place in _outermost([*_places(program), *_named(argv[1:], home)])
+        for place in _outermost([*_places(program, home), *_named(argv[1:], home)])
         if not root.is_relative_to(place) and not place.is_relative_to(root)
     ]
     folders = (str(program.parent), os.path.dirname(os.path.realpath(program)))  # noqa: PTH120
@@ -133,17 +133,35 @@ def _program(command: str, cwd: Path, path: str) -> Path | None:
     return Path(os.path.abspath(place)) if place else None  # noqa: PTH100
 
 
-def _places(program: Path) -> Iterator[Path]:
+def _places(program: Path, home: Path) -> Iterator[Path]:
     """Yield what a program needs to see of its installation, besides /usr."""
-    for each in {program, *_links(program)}:
+    chain = {program, *_links(program)}
+    for each in (*chain, *_interpreters(chain)):
         folder = each.parent
+        root = folder.parent
+        is_shared = home.is_relative_to(root) or root == home / ".local"
         if "node_modules" in each.parts:
             yield _above_modules(each)
+        elif folder.name in ("bin", "shims") and not is_shared:
+            yield root
         else:
-            yield folder.parent if folder.name in ("bin", "shims") else each
-        config = folder.parent / "pyvenv.cfg"
+            yield each
+        config = root / "pyvenv.cfg"
         if config.is_file():
             yield from _base_of(config)
+
+
+def _interpreters(chain: Iterable[Path]) -> Iterator[Path]:
+    """Yield the programs that scripts name in their first line."""
+    for script in chain:
+        with script.open("rb") as file:
+            start = file.read(256).partition(b"\n")[0]
+        if start.startswith(b"#!"):
+            named = Path(
+                os.fsdecode(start[2:].split()[0] if start[2:].split() else b"")
+            )
+            if named.is_absolute() and named.exists():
+                yield from {named, *_links(named)}
 
 
 def _named(args: Sequence[str], home: Path) -> Iterator[Path]:

@@ -25,8 +25,7 @@ Json = dict[str, Any]
 
 LIVES = 2
 """A server that dies is started once more; then it stays dead."""
-_AFTERWORD_S = 4.0
-"""How long a call whose server died waits to hear how."""
+LEAVING_S = 4.0
 
 log = structlog.get_logger(__name__)
 
@@ -37,6 +36,8 @@ class Connection:
 
     gone: anyio.Event = field(default_factory=anyio.Event)
     """Set by whoever notices that it is over."""
+    is_open: bool = False
+    """Whether it ever offered its tools."""
     ended: anyio.Event = field(default_factory=anyio.Event)
     """Set when nothing of it is left, and why it ended is known."""
     story: Callable[[], str] = field(default=lambda: "")
@@ -54,6 +55,8 @@ class Link:
         start_s: time to start and to list the tools.
         open_: starts it and opens a session.
         redact: for what it says when it fails.
+        leaving_s: how long taking leave of it may take, and a call waits to hear how
+            it died.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class Link:
         start_s: float,
         open_: Opener,
         redact: Callable[[str], str],
+        leaving_s: float = LEAVING_S,
     ) -> None:
         self.name, self.start_s = name, start_s
         self.tools: list[Json] = []
@@ -74,7 +78,7 @@ class Link:
         """What in its entry is wrong, where that is why it did not start."""
         self.first = anyio.Event()
         """Set when it has started for the first time, or failed to."""
-        self._open, self._redact = open_, redact
+        self._open, self._redact, self._leaving_s = open_, redact, leaving_s
         self._session: Session | None = None
         self._there: frozenset[str] = frozenset()
         self._is_dead = self._is_listed = False
@@ -126,7 +130,7 @@ class Link:
             raise ToolError(f"MCP server `{self.name}`: {error}") from error
         except Lost as error:
             life.gone.set()
-            with anyio.move_on_after(_AFTERWORD_S):
+            with anyio.move_on_after(self._leaving_s):
                 await life.ended.wait()
             raise ToolError(self._died(str(error))) from error
 
@@ -154,9 +158,10 @@ class Link:
         """Start the server, serve until it is gone, and note why."""
         life = self._life = Connection()
         began = anyio.current_time()
+        why = ""
         with anyio.CancelScope(deadline=began + self.start_s) as scope:
             why = await self._serve(life, scope)
-        if scope.cancelled_caught:
+        if scope.cancelled_caught and not life.is_open:
             waited = anyio.current_time() - began
             why = f"no answer within {min(waited, self.start_s):g} s"
         if not self._stopping.is_set():
@@ -179,10 +184,12 @@ class Link:
                     self.tools, self._is_listed = tools, True
                     self.has_resources = session.has_resources
                 scope.deadline = math.inf
-                self._session = session
+                self._session, life.is_open = session, True
                 self._tell()
                 await life.gone.wait()
                 self._session = None
+                # Taking leave of it may not take for ever either.
+                scope.deadline = anyio.current_time() + self._leaving_s
         except Exception as group:  # noqa: BLE001 - whatever the SDK lets out ends this life
             error = leaf(group)
             if isinstance(error, SpecError):

@@ -210,9 +210,11 @@ async def over_http(
     told: list[str] = []
 
     async def look(response: httpx2.Response) -> None:
-        told[:] = []
-        if response.status_code >= httpx2.codes.BAD_REQUEST:
-            told.append(f"HTTP {response.status_code} {response.reason_phrase}".strip())
+        if response.request.method == "POST":  # others carry no answer
+            told[:] = []
+            if response.status_code >= httpx2.codes.BAD_REQUEST:
+                status = f"HTTP {response.status_code} {response.reason_phrase}"
+                told.append(status.strip())
         stream = response.stream
         if isinstance(stream, httpx2.AsyncByteStream):
             response.stream = _Bounded(stream)

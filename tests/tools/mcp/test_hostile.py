@@ -61,15 +61,15 @@ async def test_requests_of_a_server_are_declined(tmp_path: Path) -> None:
 
 
 async def test_a_call_has_its_limit_and_the_server_goes_on(tmp_path: Path) -> None:
-    entry = raw(options={"call_s": 0.3})
+    entry = raw(options={"call_s": 0.15})
     began = time.monotonic()
 
     async with calling(tmp_path, s=entry) as bench:
         said = await bench.error("hang")
-        assert "did not answer within 0.3 s" in said
-        assert "did not answer within 0.3 s" in await bench.error("late", seconds=0.5)
+        assert "did not answer within 0.15 s" in said
+        assert "did not answer within 0.15 s" in await bench.error("late", seconds=0.25)
         heard = json.loads(await bench.text("heard"))
-        await anyio.sleep(0.3)  # the late answer comes, and nobody waits for it
+        await anyio.sleep(0.15)  # the late answer comes, and nobody waits for it
         assert json.loads(await bench.text("echo", n=1)) == {"n": 1}
 
     assert time.monotonic() - began < 10
@@ -127,6 +127,7 @@ async def test_calls_side_by_side_share_one_restart(tmp_path: Path) -> None:
     assert len(lives.read_text().splitlines()) == 2
 
 
+@pytest.mark.slow
 async def test_a_restart_that_fails_is_the_end(tmp_path: Path) -> None:
     entry = raw(lives=str(tmp_path / "lives"), silent_lives=[2], options={"start_s": 1})
 

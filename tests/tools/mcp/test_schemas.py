@@ -63,7 +63,7 @@ OUTSIDE: dict[str, Any] = {
     }
 }
 DEEP = {f"a{i}": {"anyOf": [{"$ref": f"#/$defs/a{i + 1}"}] * 9} for i in range(40)}
-WIDE = {f"p{i}": {"type": "string", "description": "d" * 900} for i in range(3000)}
+WIDE = {f"p{i}": {"type": "string", "description": "d" * 900} for i in range(1500)}
 PATTERNS = {"p": {"pattern": "(a+)+$", "type": "string"}, "q": {"pattern": "(("}}
 NUMBERS = {"multipleOf": -1, "minLength": 2.5, "maxItems": -1, "minimum": 1e400}
 HOSTILE: list[object] = [
