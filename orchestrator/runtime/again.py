@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from orchestrator.runtime.host import Host
 from orchestrator.runtime.prepare import Prepared, prepare
 from orchestrator.spec.context_files import ContextFile
 from orchestrator.spec.loader import load_task
+from orchestrator.spec.mcp_servers import McpServer, mcp_servers
 from orchestrator.spec.skills import Skill, find_skills
 from orchestrator.spec.task import ModelChoice, Task
 from orchestrator.store.layout import RunFolder
@@ -42,22 +44,24 @@ def prepared_again(
         )
         task = task.model_copy(update={"model": models})
     prepared = prepare(
-        task.model_copy(update={"tools": (), "skills": ()}),
+        task.model_copy(update={"tools": (), "skills": (), "mcp_servers": {}}),
         settings=host.settings,
         env=host.env,
         price_of=host.price,
         task_folder=folder.inputs,
         needs_credentials=not host.brings_model,
     )
-    prepared = _with_extras(prepared, task, begun)
+    prepared = _with_extras(prepared, task, begun, host.env)
     if begun is None or begun.context is None:
         return prepared
     files = tuple(ContextFile(each["path"], each["text"]) for each in begun.context)
     return replace(prepared, context_files=files)
 
 
-def _with_extras(prepared: Prepared, task: Task, begun: RunStarted | None) -> Prepared:
-    """Return `prepared` with those tools and skills of `task` that are still there.
+def _with_extras(
+    prepared: Prepared, task: Task, begun: RunStarted | None, env: Mapping[str, str]
+) -> Prepared:
+    """Return `prepared` with the tools, skills and servers that are still there.
 
     One that is gone keeps no run from going on: a call of it says so.
     """
@@ -69,11 +73,18 @@ def _with_extras(prepared: Prepared, task: Task, begun: RunStarted | None) -> Pr
             skills += find_skills([Path(each)])
         except SpecError as error:
             lost.append(f"a skill of the task is gone: {error.message}")
+    servers: dict[str, McpServer] = {}
+    for name, entry in task.mcp_servers.items():
+        try:
+            servers |= mcp_servers({name: entry}, env)
+        except SpecError as error:
+            lost.append(f"an MCP server is left out: `{error.field}`: {error.message}")
     return replace(
         prepared,
         task=task,
         tools=tools,
         tool_folders=folders,
         skills=tuple(skills),
+        servers=servers,
         notices=(*prepared.notices, *lost),
     )

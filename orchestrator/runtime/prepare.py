@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,8 @@ from orchestrator.settings import (
 from orchestrator.spec.context_files import ContextFile, read_context
 from orchestrator.spec.delegating import depth_notices
 from orchestrator.spec.foreign import OUR_TOOLS, available_tools
+from orchestrator.spec.mcp_secrets import notices as server_notices
+from orchestrator.spec.mcp_servers import McpServer, mcp_servers
 from orchestrator.spec.profiles import Discovery, Selection, discover, select
 from orchestrator.spec.prompts import PromptBook
 from orchestrator.spec.skills import Skill, find_skills
@@ -57,6 +59,7 @@ class Prepared:
         tools: the user's own that the task names.
         tool_folders: where those were looked for, besides what is installed.
         skills: those that the task names.
+        servers: MCP servers that the task names, by name.
     """
 
     task: Task
@@ -71,6 +74,7 @@ class Prepared:
     tools: tuple[Tool[Any], ...] = ()
     tool_folders: tuple[Path, ...] = ()
     skills: tuple[Skill, ...] = ()
+    servers: Mapping[str, McpServer] = field(default_factory=dict)
 
 
 def prepare(
@@ -121,6 +125,7 @@ def prepare(
     context_files = read_context(task.workspace, task.context or ())
     tools = load_tools(task.tools, folders=(folder, here), taken=OUR_TOOLS)
     skills = find_skills([Path(each) for each in task.skills])
+    servers = mcp_servers(task.mcp_servers, env)
     usd, notices = usd_limit(task, models, profiles, price_of)
     return Prepared(
         task=task,
@@ -135,6 +140,7 @@ def prepare(
             *profiles.notices,
             *(f"an agent file is passed over: {each}" for each in found.problems),
             *_ignored(models, profiles, book),
+            *server_notices(task.mcp_servers),
             *depth_notices(task.limits, profiles.subagents.values()),
             *fallback_notices(models, profiles),
             *summary_notices(task, models),
@@ -154,6 +160,7 @@ def prepare(
         tools=tools,
         tool_folders=(folder, here),
         skills=skills,
+        servers=servers,
     )
 
 

@@ -42,10 +42,12 @@ from orchestrator.runtime.reopening import (
 )
 from orchestrator.runtime.result import RunResult
 from orchestrator.runtime.run import Live, work
+from orchestrator.runtime.servers import servers_of
 from orchestrator.runtime.session import (
     Session,
     open_session,
     prices,
+    redactor_of,
     started,
     versions,
 )
@@ -232,28 +234,42 @@ async def resume_run(past: Past, host: Host, live: Live | None = None) -> RunRes
             salt = secrets.token_bytes(16)
             if past.started is not None:
                 salt = bytes.fromhex(past.started.salt)
-            session = open_session(
-                past.prepared,
-                host,
-                folder,
-                log,
-                salt=salt,
-                past=past,
-                on_event=live.on_event,
-            )
-            more = _announce(past, session, salt)
-            await log.sync()
-            reopened = parse(more[-1], RunReopened) if more else past.reopened
-            if reopened is not None:
-                session = _reopened(session, reopened)
-            dispatcher, lead = _taken_over(past, session, more)
-            await anyio.to_thread.run_sync(
-                write_missing, session.files, folder, dispatcher.roster
-            )
-            live.has_begun = True
-            return await work(session, live, dispatcher=dispatcher, lead=lead)
+            return await _gone_on(past, host, live, log, salt)
         finally:
             log.close()
+
+
+async def _gone_on(
+    past: Past, host: Host, live: Live, log: EventLog, salt: bytes
+) -> RunResult:
+    """Go on in a folder that is open and locked."""
+    folder, prepared = past.folder, past.prepared
+    redactor = redactor_of(prepared, host, salt)
+    async with servers_of(
+        prepared, host, folder, redactor.redact, goes_on=True
+    ) as servers:
+        session = open_session(
+            prepared,
+            host,
+            folder,
+            log,
+            redactor=redactor,
+            past=past,
+            servers=servers,
+        )
+        if live.on_event is not None:
+            log.subscribe(live.on_event)
+        more = _announce(past, session, salt)
+        await log.sync()
+        reopened = parse(more[-1], RunReopened) if more else past.reopened
+        if reopened is not None:
+            session = _reopened(session, reopened)
+        dispatcher, lead = _taken_over(past, session, more)
+        await anyio.to_thread.run_sync(
+            write_missing, session.files, folder, dispatcher.roster
+        )
+        live.has_begun = True
+        return await work(session, live, dispatcher=dispatcher, lead=lead)
 
 
 def _open_log(folder: RunFolder, host: Host) -> EventLog:

@@ -27,7 +27,8 @@ from orchestrator.runtime.parked import Parked, Underway, let_come_in, stamp
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.runtime.progress import MIN_INTERVAL_S
 from orchestrator.runtime.result import BUG, EXIT_CODES, RunResult
-from orchestrator.runtime.session import Session, open_session, started
+from orchestrator.runtime.servers import servers_of
+from orchestrator.runtime.session import Session, open_session, redactor_of, started
 from orchestrator.runtime.verdict import Bug, judged
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.disk import write_atomic
@@ -64,6 +65,7 @@ async def start(prepared: Prepared, host: Host, live: Live | None = None) -> Run
     """Run a task in a new folder and return what it came to.
 
     Raises:
+        SpecError: an MCP server of the task cannot be started; nothing was spent.
         StoreError: the runs folder cannot be written; nothing was spent.
     """
     live = live or Live()
@@ -74,15 +76,26 @@ async def start(prepared: Prepared, host: Host, live: Live | None = None) -> Run
             log = EventLog.create(
                 folder.events, folder.id, Artifacts(folder.artifacts), host.clock
             )
+            redactor = redactor_of(prepared, host, salt)
             try:
-                session = open_session(
-                    prepared, host, folder, log, salt=salt, on_event=live.on_event
-                )
-                write_inputs(session)
-                log.link(LEAD, log.append(started(session, salt)).seq)
-                await log.sync()
-                live.has_begun = True
-                return await work(session, live)
+                async with servers_of(
+                    prepared, host, folder, redactor.redact
+                ) as servers:
+                    session = open_session(
+                        prepared,
+                        host,
+                        folder,
+                        log,
+                        redactor=redactor,
+                        servers=servers,
+                    )
+                    if live.on_event is not None:
+                        log.subscribe(live.on_event)
+                    write_inputs(session)
+                    log.link(LEAD, log.append(started(session, salt)).seq)
+                    await log.sync()
+                    live.has_begun = True
+                    return await work(session, live)
             finally:
                 log.close()
     finally:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -18,7 +17,7 @@ from orchestrator.agent.files import AgentFiles
 from orchestrator.agent.parking import Parking
 from orchestrator.context.clipping import clip_text
 from orchestrator.context.tokens import estimate
-from orchestrator.events import Event, RunStarted
+from orchestrator.events import RunStarted
 from orchestrator.messages import clean_text
 from orchestrator.models.choose import known_window
 from orchestrator.models.features import Lacks
@@ -30,19 +29,28 @@ from orchestrator.runtime.permissions import Permissions, in_force
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.runtime.progress import Progress
 from orchestrator.runtime.snapshots import Snapshots
-from orchestrator.runtime.toolbox import toolbox
+from orchestrator.runtime.toolbox import toolbox, workspace_of
 from orchestrator.security.own import own_secrets
 from orchestrator.security.redaction import Redactor
 from orchestrator.security.workspace import Workspace
 from orchestrator.spec.context_files import ContextFile
 from orchestrator.spec.first_messages import workspace_text
+from orchestrator.spec.mcp_secrets import secret_values
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.eventlog import EventLog
 from orchestrator.store.layout import RunFolder
 from orchestrator.subagents.crew import Crew
 from orchestrator.subagents.sightings import Sightings
+from orchestrator.tools.base import Tool
 
-__all__ = ["Session", "open_session", "prices", "started", "versions"]
+__all__ = [
+    "Session",
+    "open_session",
+    "prices",
+    "redactor_of",
+    "started",
+    "versions",
+]
 
 MAX_TOP_LEVEL = 60
 
@@ -108,9 +116,9 @@ def open_session(
     folder: RunFolder,
     log: EventLog,
     *,
-    salt: bytes,
+    redactor: Redactor,
     past: Past | None = None,
-    on_event: Callable[[Event], None] | None = None,
+    servers: Sequence[Tool[Any]] = (),
 ) -> Session:
     """Return the session of a run whose folder is open and locked.
 
@@ -119,9 +127,9 @@ def open_session(
         host: what the process offers.
         folder: the run's.
         log: open for writing.
-        salt: keys the placeholders of redaction; the same on resume.
+        redactor: of the run.
         past: what earlier processes did.
-        on_event: told of each event, live.
+        servers: tools of MCP servers.
     """
     progress, sightings = Progress(folder, host.clock), Sightings()
     budget = Budget(prepared.usd, prepared.task.limits.tokens)
@@ -136,13 +144,10 @@ def open_session(
             log.link(agent, seq)
     log.subscribe(sightings.apply)
     log.subscribe(progress.follow)
-    if on_event is not None:
-        log.subscribe(on_event)
     task = prepared.task
-    redactor = Redactor(salt, own_secrets(host.env), personal="personal" in task.redact)
     permissions = in_force(task.permissions, can_ask=host.asker is not None)
-    workspace = Workspace(task.workspace, exclude=_own_folder(task.workspace, folder))
-    box = toolbox(prepared, host, workspace, permissions)
+    workspace = workspace_of(task, folder)
+    box = toolbox(prepared, host, workspace, permissions, servers)
     services = Services(
         log=log,
         artifacts=Artifacts(folder.artifacts),
@@ -199,6 +204,19 @@ def open_session(
     )
 
 
+def redactor_of(prepared: Prepared, host: Host, salt: bytes) -> Redactor:
+    """Return what replaces secrets in one run.
+
+    Args:
+        prepared: with the task.
+        host: with the environment.
+        salt: keys the placeholders; the same on resume.
+    """
+    task = prepared.task
+    own = (*own_secrets(host.env), *secret_values(task.mcp_servers, host.env))
+    return Redactor(salt, own, personal="personal" in task.redact)
+
+
 def redacted(prepared: Prepared, redact: Callable[[str], str]) -> Prepared:
     """Return `prepared` with the task's own texts as agents may see them."""
     task = prepared.task
@@ -252,18 +270,6 @@ def versions() -> dict[str, str]:
         "orchestrator": version("orchestrator"),
         "anthropic": version("anthropic"),
     }
-
-
-def _own_folder(workspace: Path, folder: RunFolder) -> tuple[str, ...]:
-    """Return the folder of runs, if agents could see it: what others read lies there.
-
-    Where runs lie directly in the workspace, only this run is left out.
-    """
-    run, root = folder.path.resolve(), workspace.resolve()
-    if not run.is_relative_to(root):
-        return ()
-    hidden = run if run.parent == root else run.parent
-    return (f"{hidden.relative_to(root).as_posix()}/",)
 
 
 def _facts(workspace: Workspace) -> list[str]:

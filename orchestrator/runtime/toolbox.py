@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from orchestrator.runtime.host import Host
@@ -11,6 +12,8 @@ from orchestrator.runtime.prepare import Prepared
 from orchestrator.security.permissions import Permission
 from orchestrator.security.workspace import Workspace
 from orchestrator.spec.foreign import available_tools
+from orchestrator.spec.task import Task
+from orchestrator.store.layout import RunFolder
 from orchestrator.tools.base import Tool
 from orchestrator.tools.fetch import FetchUrl
 from orchestrator.tools.files import ListDir, ReadFile
@@ -22,7 +25,7 @@ from orchestrator.tools.shell import Bash
 from orchestrator.tools.skills import Skills
 from orchestrator.tools.writing import EditFile, WriteFile
 
-__all__ = ["Toolbox", "toolbox"]
+__all__ = ["Toolbox", "toolbox", "workspace_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,8 @@ class Toolbox:
     """What agents can be given.
 
     Attributes:
-        tools: ours that read, those that the task allows, and the user's own.
+        tools: ours that read, those that the task allows, and the user's own, those of
+            MCP servers included.
         extra: names of the user's own: every agent has them, unless its profile
             disallows one.
     """
@@ -44,6 +48,7 @@ def toolbox(
     host: Host,
     workspace: Workspace,
     permissions: Collection[Permission],
+    servers: Sequence[Tool[Any]] = (),
 ) -> Toolbox:
     """Return the tools of a run.
 
@@ -52,6 +57,7 @@ def toolbox(
         host: with the caller's own tools.
         workspace: of the run.
         permissions: what agents may have at all.
+        servers: tools of MCP servers.
     """
     skills = Skills(prepared.skills, runs_scripts="shell" in permissions)
     writer = Writer()
@@ -66,8 +72,31 @@ def toolbox(
         WriteFile(writer), EditFile(writer), bash, FetchUrl(),
     )  # fmt: skip
     there = available_tools(permissions)
-    own = (*host.tools, *prepared.tools)
+    own = (*host.tools, *prepared.tools, *servers)
     return Toolbox(
         (*(tool for tool in ours if tool.name in there), *own),
         tuple(tool.name for tool in own),
     )
+
+
+def workspace_of(task: Task, folder: RunFolder | None) -> Workspace:
+    """Return what agents may see of a task's workspace.
+
+    Args:
+        task: as loaded.
+        folder: the run's; None: there is none yet.
+    """
+    hidden = () if folder is None else _own_folder(task.workspace, folder)
+    return Workspace(task.workspace, exclude=hidden)
+
+
+def _own_folder(workspace: Path, folder: RunFolder) -> tuple[str, ...]:
+    """Return the folder of runs, if agents could see it: what others read lies there.
+
+    Where runs lie directly in the workspace, only this run is left out.
+    """
+    run, root = folder.path.resolve(), workspace.resolve()
+    if not run.is_relative_to(root):
+        return ()
+    hidden = run if run.parent == root else run.parent
+    return (f"{hidden.relative_to(root).as_posix()}/",)

@@ -25,6 +25,7 @@ from orchestrator.spec.document import (
     parse_value,
     read_source,
 )
+from orchestrator.spec.mcp_files import with_files
 from orchestrator.spec.not_yet import not_yet
 from orchestrator.spec.policy import policy_problems
 from orchestrator.spec.profiles import LEAD
@@ -229,10 +230,20 @@ def _resolve(source: _Source, folder: Path) -> Task:
     _check_schema(source, task)
     workspace = _workspace(source, task, folder)
     context = _context(source, task, workspace)
-    skills = tuple(str((folder / each).absolute()) for each in task.skills)
-    return task.model_copy(
-        update={"workspace": workspace, "context": context, "skills": skills}
-    )
+    resolved = {
+        "workspace": workspace,
+        "context": context,
+        "skills": tuple(str((folder / each).absolute()) for each in task.skills),
+        "mcp_servers": _servers(source, task, folder),
+    }
+    return task.model_copy(update=resolved)
+
+
+def _servers(source: _Source, task: Task, folder: Path) -> dict[str, dict[str, Any]]:
+    try:
+        return with_files(task.mcp_servers, folder)
+    except SpecError as error:
+        raise source.error(tuple(error.field.split(".")), error.message) from error
 
 
 def _first(source: _Source, error: ValidationError) -> SpecError:

@@ -40,6 +40,7 @@ from orchestrator.runtime.resume import read_past, resume_run
 from orchestrator.runtime.run import Live, work
 from orchestrator.runtime.session import open_session, started
 from orchestrator.runtime.snapshots import Snapshots, read_history
+from orchestrator.security.redaction import Redactor
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.eventlog import EventLog
 from orchestrator.store.layout import RunFolder, create
@@ -350,7 +351,7 @@ async def live_run(
     async with AsyncExitStack() as stack:
         log = EventLog.create(run.events, run.id, Artifacts(run.artifacts), host.clock)
         stack.callback(log.close)
-        session = open_session(prepared, host, run, log, salt=b"s" * 16)
+        session = open_session(prepared, host, run, log, redactor=Redactor(b"s" * 16))
         session = replace(session, snapshots=Snapshots(run, every_bytes=500))
         log.link("lead", log.append(started(session, b"s" * 16)).seq)
         result = await work(session, Live())

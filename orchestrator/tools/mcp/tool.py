@@ -9,13 +9,15 @@ import anyio
 from pydantic import BaseModel, Field
 
 from orchestrator.errors import ToolError
-from orchestrator.messages import one_line
+from orchestrator.messages import one_line, with_texts
+from orchestrator.security.permissions import Ask
 from orchestrator.tools.arguments import listed, shown
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
 from orchestrator.tools.json_args import JsonArgs
 from orchestrator.tools.mcp.link import Link
 from orchestrator.tools.mcp.results import of_call, of_resource
 from orchestrator.tools.mcp.session import Session
+from orchestrator.tools.permits import with_secrets
 
 __all__ = ["McpResource", "McpResourceArgs", "McpTool"]
 
@@ -53,13 +55,18 @@ class McpTool:
         self.server = link.name
         self._link, self._call_s = link, call_s
 
-    async def run(self, args: JsonArgs, context: ToolContext) -> ToolOutput:  # noqa: ARG002 - the port's
+    def asks(self, args: JsonArgs, context: ToolContext) -> Ask:  # noqa: ARG002 - the port's
+        """Return what a call needs: `secrets`, if the server would be given one."""
+        given = args.model_extra or {}
+        return Ask(with_secrets((), given), f"{self.server}, {self.remote}: {given}")
+
+    async def run(self, args: JsonArgs, context: ToolContext) -> ToolOutput:
         """Return what the server gives back.
 
         Raises:
             ToolError: it took too long, died, or answered with an error.
         """
-        given = args.model_extra or {}
+        given = with_texts(args.model_extra or {}, context.restore)
 
         async def call(session: Session) -> Mapping[str, Any]:
             return await _within(
