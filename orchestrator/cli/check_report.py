@@ -9,6 +9,7 @@ from typing import Any
 from orchestrator.access import check_access, has_credentials
 from orchestrator.cli.context_lines import context_lines, context_rows
 from orchestrator.cli.estimate import Estimate, Figures, estimate_run
+from orchestrator.cli.extra_tools import extra_lines, extra_rows
 from orchestrator.cli.output import dollars, fill, safe
 from orchestrator.cli.profile_table import profile_lines, profile_row
 from orchestrator.errors import SpecError
@@ -35,6 +36,8 @@ def check_task(
 ) -> dict[str, Any]:
     """Return all that is known of a task before it runs, as plain data.
 
+    Its MCP servers are started for a moment, to be asked for their tools.
+
     Raises:
         SpecError: anything about it is wrong.
     """
@@ -54,6 +57,7 @@ def check_task(
         )
         if not prepared.models.is_offline:
             check_access(env)
+        tools = extra_rows(prepared, env)
     except SpecError as error:
         raise blame(error, path, overrides) from error
     used = models_used(prepared.models, prepared.profiles)
@@ -75,6 +79,8 @@ def check_task(
         "prompts": {
             name: str(file) for name, file in sorted(prepared.book.shadowing().items())
         },
+        "tools": tools,
+        "skills": [each.name for each in prepared.skills],
         "context": [file.path for file in prepared.context_files],
         "numbers": context_rows(prepared.numbers),
         "estimate": _estimate(expected, prepared),
@@ -190,6 +196,13 @@ def check_lines(report: Mapping[str, Any]) -> Iterator[str]:
     yield from profile_lines(report["profiles"], margin="  ")
     for name, file in report["prompts"].items():
         yield f"prompt {name} is taken from {file}"
+    if report["tools"]:
+        yield "tools of the task"
+        yield from extra_lines(report["tools"], margin="  ")
+        together = sum(each["tokens"] for each in report["tools"])
+        yield f"  {together:,} tokens together, which every agent carries"
+    if report["skills"]:
+        yield f"skills: {', '.join(report['skills'])}"
     if report["context"]:
         yield f"context files: {', '.join(report['context'])}"
     yield ""

@@ -13,9 +13,16 @@ import anyio
 
 from orchestrator.events import Event, PermissionAsked
 from orchestrator.security.permissions import Answer, Ask, Asker, Permission
+from orchestrator.security.sandbox import available
 from orchestrator.store.eventlog import EventLog
 
-__all__ = ["MAX_EFFECT_CHARS", "Permissions", "in_force", "permission_notices"]
+__all__ = [
+    "MAX_EFFECT_CHARS",
+    "Permissions",
+    "in_force",
+    "permission_notices",
+    "sandbox_notices",
+]
 
 MAX_EFFECT_CHARS = 20_000
 """What is longer than this nobody reads before saying yes."""
@@ -36,6 +43,12 @@ def permission_notices(allowed: Allowed, *, can_ask: bool) -> Iterator[str]:
             f"nobody can be asked here (no terminal), so that {', '.join(unasked)} is "
             "not allowed in this run"
         )
+
+
+def sandbox_notices(allowed: Allowed) -> Iterator[str]:
+    """Yield a line if commands are allowed and this machine has no sandbox for them."""
+    if "shell" in allowed and (why := available()):
+        yield f"commands will be refused: {why}"
 
 
 class Permissions:

@@ -19,6 +19,7 @@ from orchestrator.runtime.costs import (
     usd_limit,
 )
 from orchestrator.runtime.fixed import AgentNumbers, agent_numbers
+from orchestrator.runtime.permissions import sandbox_notices
 from orchestrator.security import personal
 from orchestrator.settings import (
     OFFLINE,
@@ -140,6 +141,7 @@ def prepare(
             *profiles.notices,
             *(f"an agent file is passed over: {each}" for each in found.problems),
             *_ignored(models, profiles, book),
+            *sandbox_notices(task.permissions),
             *server_notices(task.mcp_servers),
             *depth_notices(task.limits, profiles.subagents.values()),
             *fallback_notices(models, profiles),

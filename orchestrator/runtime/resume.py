@@ -246,7 +246,12 @@ async def _gone_on(
     folder, prepared = past.folder, past.prepared
     redactor = redactor_of(prepared, host, salt)
     async with servers_of(
-        prepared, host, folder, redactor.redact, goes_on=True
+        prepared,
+        host.env,
+        redactor.redact,
+        folder=folder,
+        callers=host.tools,
+        goes_on=True,
     ) as servers:
         session = open_session(
             prepared,
@@ -255,7 +260,7 @@ async def _gone_on(
             log,
             redactor=redactor,
             past=past,
-            servers=servers,
+            servers=servers.tools,
         )
         if live.on_event is not None:
             log.subscribe(live.on_event)

@@ -79,7 +79,11 @@ async def start(prepared: Prepared, host: Host, live: Live | None = None) -> Run
             redactor = redactor_of(prepared, host, salt)
             try:
                 async with servers_of(
-                    prepared, host, folder, redactor.redact
+                    prepared,
+                    host.env,
+                    redactor.redact,
+                    folder=folder,
+                    callers=host.tools,
                 ) as servers:
                     session = open_session(
                         prepared,
@@ -87,7 +91,7 @@ async def start(prepared: Prepared, host: Host, live: Live | None = None) -> Run
                         folder,
                         log,
                         redactor=redactor,
-                        servers=servers,
+                        servers=servers.tools,
                     )
                     if live.on_event is not None:
                         log.subscribe(live.on_event)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from orchestrator.errors import SpecError
-from orchestrator.runtime.host import Host
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.runtime.toolbox import workspace_of
 from orchestrator.security.sandbox import Sandbox
@@ -17,27 +17,45 @@ from orchestrator.spec.foreign import OUR_TOOLS, PLANNED_TOOLS
 from orchestrator.store.layout import RunFolder
 from orchestrator.tools.base import Tool
 
-__all__ = ["servers_of"]
+if TYPE_CHECKING:
+    from orchestrator.tools.mcp import Listed
+
+__all__ = ["Started", "servers_of"]
 
 logger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The servers of a run, which are at work.
+
+    Attributes:
+        tools: of all of them.
+        rows: what each offers, for people.
+    """
+
+    tools: tuple[Tool[Any], ...] = ()
+    rows: tuple[Listed, ...] = ()
 
 
 @asynccontextmanager
 async def servers_of(
     prepared: Prepared,
-    host: Host,
-    folder: RunFolder | None,
+    env: Mapping[str, str],
     redact: Callable[[str], str],
     *,
+    folder: RunFolder | None = None,
+    callers: Sequence[Tool[Any]] = (),
     goes_on: bool = False,
-) -> AsyncIterator[tuple[Tool[Any], ...]]:
+) -> AsyncIterator[Started]:
     """Start the servers that a task names; when the block is left they are gone.
 
     Args:
         prepared: the task and what it names.
-        host: with the environment.
-        folder: the run's; None: there is no run, only a look.
+        env: the environment.
         redact: for what servers say, in messages.
+        folder: the run's; None: there is no run, only a look.
+        callers: the caller's own tools, whose names are taken.
         goes_on: an earlier process had them: one that does not start is left out, and
             calls of its tools say that they are gone.
 
@@ -45,7 +63,7 @@ async def servers_of(
         SpecError: one cannot be started; `field` names it.
     """
     if not prepared.servers:  # most runs: the client is not even imported
-        yield ()
+        yield Started()
         return
     from orchestrator.tools.mcp import open_servers  # noqa: PLC0415 - see above
 
@@ -54,7 +72,7 @@ async def servers_of(
     sandbox = Sandbox(
         workspace, writable="write" in allowed, network="network" in allowed
     )
-    own = (*host.tools, *prepared.tools)
+    own = (*callers, *prepared.tools)
     servers = dict(prepared.servers)
     async with AsyncExitStack() as stack:
         while True:
@@ -66,7 +84,7 @@ async def servers_of(
                         sandbox=sandbox,
                         redact=redact,
                         taken=OUR_TOOLS | PLANNED_TOOLS | {tool.name for tool in own},
-                        env=host.env,
+                        env=env,
                     )
                 )
                 break
@@ -76,4 +94,4 @@ async def servers_of(
                     raise
                 logger.warning("server.left_out", server=name, error=error.message)
                 del servers[name]
-        yield opened.tools
+        yield Started(opened.tools, opened.rows)
