@@ -317,6 +317,20 @@ class TestWorkspace:
         assert "Read-only" in ended.err
         assert not (root / "src" / "made").exists()
 
+    def test_a_link_that_is_included_shows_nothing_that_is_not(
+        self, root: Path, tmp_path: Path
+    ) -> None:
+        (tmp_path / "beside").mkdir()
+        (tmp_path / "beside" / "a.txt").write_text(MARKER)
+        (root / "away").symlink_to(tmp_path / "beside")
+        (root / "docs").mkdir()
+        (root / "docs" / "c.md").write_text("docs")
+        (root / "near").symlink_to("docs/c.md")
+        workspace = Workspace(root, include=("away", "near", "docs"))
+        ended = run(Sandbox(workspace, writable=True), "cat away/a.txt; cat near")
+
+        assert ended.out == "docs"
+
     @pytest.mark.slow
     def test_too_much_to_hide_one_by_one_is_refused(self, root: Path) -> None:
         for number in range(1_001):
@@ -381,6 +395,24 @@ class TestRepository:
             "mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit",
         )
         assert not list((git / ".git" / "hooks").iterdir())
+
+    @pytest.mark.parametrize("name", ["hooks", "config", ""])
+    def test_a_repository_that_a_command_made_of_links_shows_nothing(
+        self, root: Path, tmp_path: Path, name: str
+    ) -> None:
+        beside = tmp_path / "beside"
+        beside.mkdir()
+        (beside / "a.txt").write_text(MARKER)
+        sandbox = Sandbox(Workspace(root), writable=True)
+        for number, target in enumerate((f"{beside}", "/var", f"{root}/../beside")):
+            link = root / ".git" / name if name else root / ".git"
+            link.parent.mkdir(exist_ok=True)
+            link.symlink_to(os.path.relpath(target, link.parent))
+            ended = run(sandbox, f"cat {link}/a.txt; ls /var/lib {beside}")
+
+            assert ended.out == ""
+            assert ended.report is not None
+            (root / ".git").rename(tmp_path / f"used-{number}")
 
     def test_a_file_that_names_the_repository_stays(self, root: Path) -> None:
         (root / ".git").write_text("gitdir: /elsewhere")
