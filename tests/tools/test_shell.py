@@ -157,7 +157,7 @@ class TestEnds:
     async def test_too_much_memory_is_said(self, tmp_path: Path) -> None:
         bench = ShellBench(tmp_path, limits=Limits(memory_bytes=100 << 20))
         text = await bench.error(
-            "bash", command="python -c 'bytearray(b\"x\") * (300 << 20)'"
+            "bash", command="python3 -c 'bytearray(b\"x\") * (300 << 20)'"
         )
         assert "it needed over 100 MB of memory" in text
 
