@@ -215,6 +215,6 @@ def _why(reason: str, limit_s: float, limits: Limits) -> str:
     return {
         "timeout": f"it took longer than `timeout_s`, {limit_s:g} s",
         "memory": f"it needed over {limits.memory_bytes >> 20:,} MB of memory",
-        "processes": f"it started over {limits.processes} processes",
+        "processes": f"it used up the limit of {limits.processes} processes",
         "output": f"it printed over {MAX_OUTPUT_BYTES // 1_000_000} MB",
     }[reason]

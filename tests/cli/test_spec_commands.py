@@ -573,6 +573,7 @@ class TestDoctor:
         assert "/some/prefix answers as a Messages API" in checks["endpoint"]["found"]
         assert checks["credentials"]["found"] == "ANTHROPIC_API_KEY"
         assert checks["ripgrep"]["state"] == "ok"
+        assert checks["sandbox"]["state"] == "ok"
         assert "key-that-never-shows" not in f"{checks} {asked}"
         assert asked[0].startswith("/some/prefix/v1/messages ")
         assert not (here / "runs").exists()

@@ -181,7 +181,7 @@ def tried(outside: Outside, *, writable: bool) -> dict[str, str]:
     workspace = Workspace(outside.root, exclude=("secrets", "*.pem"))
     ended = run(
         Sandbox(workspace, writable=writable),
-        'python probe.py "$1"',
+        'python3 probe.py "$1"',
         outside.told(harmless=False),
         env={"API_TOKEN": MARKER, "HOME": str(outside.home)},
     )
@@ -317,6 +317,20 @@ class TestWorkspace:
         assert "Read-only" in ended.err
         assert not (root / "src" / "made").exists()
 
+    def test_a_link_that_is_included_shows_nothing_that_is_not(
+        self, root: Path, tmp_path: Path
+    ) -> None:
+        (tmp_path / "beside").mkdir()
+        (tmp_path / "beside" / "a.txt").write_text(MARKER)
+        (root / "away").symlink_to(tmp_path / "beside")
+        (root / "docs").mkdir()
+        (root / "docs" / "c.md").write_text("docs")
+        (root / "near").symlink_to("docs/c.md")
+        workspace = Workspace(root, include=("away", "near", "docs"))
+        ended = run(Sandbox(workspace, writable=True), "cat away/a.txt; cat near")
+
+        assert ended.out == "docs"
+
     @pytest.mark.slow
     def test_too_much_to_hide_one_by_one_is_refused(self, root: Path) -> None:
         for number in range(1_001):
@@ -382,6 +396,24 @@ class TestRepository:
         )
         assert not list((git / ".git" / "hooks").iterdir())
 
+    @pytest.mark.parametrize("name", ["hooks", "config", ""])
+    def test_a_repository_that_a_command_made_of_links_shows_nothing(
+        self, root: Path, tmp_path: Path, name: str
+    ) -> None:
+        beside = tmp_path / "beside"
+        beside.mkdir()
+        (beside / "a.txt").write_text(MARKER)
+        sandbox = Sandbox(Workspace(root), writable=True)
+        for number, target in enumerate((f"{beside}", "/var", f"{root}/../beside")):
+            link = root / ".git" / name if name else root / ".git"
+            link.parent.mkdir(exist_ok=True)
+            link.symlink_to(os.path.relpath(target, link.parent))
+            ended = run(sandbox, f"cat {link}/a.txt; ls /var/lib {beside}")
+
+            assert ended.out == ""
+            assert ended.report is not None
+            (root / ".git").rename(tmp_path / f"used-{number}")
+
     def test_a_file_that_names_the_repository_stays(self, root: Path) -> None:
         (root / ".git").write_text("gitdir: /elsewhere")
         run(
@@ -422,7 +454,7 @@ class TestSurroundings:
         assert ended.out.split()[2:] == ["agent"]
 
     def test_python_of_the_project_runs_with_its_packages(self, root: Path) -> None:
-        ended = run(Sandbox(Workspace(root)), "python -c 'import pydantic; print(1)'")
+        ended = run(Sandbox(Workspace(root)), "python3 -c 'import pydantic; print(1)'")
         assert ended.out == "1\n", ended.err
 
     def test_the_network_is_there_where_it_is_allowed(
@@ -444,7 +476,7 @@ class TestSurroundings:
             "socket.socket(socket.AF_UNIX).connect('\\0' + sys.argv[1]); print('bad')"
         )
         sandbox = Sandbox(Workspace(root), network=True)
-        ended = run(sandbox, 'python -c "$1" "$2"', code, outside.abstract)
+        ended = run(sandbox, 'python3 -c "$1" "$2"', code, outside.abstract)
         if "not supported" in ended.err:  # an older kernel: no Unix sockets at all
             assert ended.out == ""
         else:
@@ -461,7 +493,7 @@ class TestSurroundings:
         )
         line = [
             word.replace(packed_filter(machine), packed_filter(machine, unix=False))
-            for word in Sandbox(Workspace(root)).command(["python", "-c", code])
+            for word in Sandbox(Workspace(root)).command(["python3", "-c", code])
         ]
         done = subprocess.run(line, capture_output=True, text=True, check=False)
         assert done.stdout == "fine\n"
@@ -475,7 +507,7 @@ class TestSurroundings:
             "socket.create_connection(server.getsockname()); print('local')\n"
             "one = socket.socket(socket.AF_UNIX); one.bind('/tmp/s'); print('unix')"
         )
-        ended = run(Sandbox(Workspace(root)), 'python -c "$1"', code)
+        ended = run(Sandbox(Workspace(root)), 'python3 -c "$1"', code)
         assert ended.out == "local\nunix\n", ended.err
 
     def test_input_and_output_pass_through(self, root: Path) -> None:
@@ -565,7 +597,7 @@ class TestEnds:
 
 
 BOMB = "b() { b | b & }; b; sleep 300"
-HOG = "python -c 'x = bytearray(b\"x\") * (400 << 20); import time; time.sleep(300)'"
+HOG = "python3 -c 'x = bytearray(b\"x\") * (400 << 20); import time; time.sleep(300)'"
 SMALL = Limits(memory_bytes=150 << 20, processes=60)
 
 
@@ -602,7 +634,7 @@ class TestLimits:
             "[os.wait() for _ in range(5)]; print('all')"
         )
         ended = run(
-            Sandbox(Workspace(root), limits=SMALL), 'python -c "$1"', code, timeout_s=8
+            Sandbox(Workspace(root), limits=SMALL), 'python3 -c "$1"', code, timeout_s=8
         )
         assert ended.out == "all\n"
 
@@ -622,7 +654,7 @@ class TestLimits:
         done = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=False
         )
-        left = [Path(line) for line in done.stdout.splitlines()]
+        left = [Path(line) for line in done.stdout.split()]
         make_group(Limits()).close()
         assert not any(folder.exists() for folder in left)
 

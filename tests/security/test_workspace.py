@@ -333,3 +333,26 @@ def test_very_many_alternatives_do_no_harm(root: Path) -> None:
     entry = "{a,b}" * 30
 
     assert Workspace(root, exclude=(entry,)).allows("src/app.py")
+
+
+@pytest.mark.parametrize(
+    ("path", "seen"),
+    [
+        (".", "part"),
+        ("src", "part"),
+        ("src/auth", "whole"),
+        ("src/auth/token.py", "whole"),
+        ("src/app.py", "hidden"),
+        ("docs", "part"),
+        ("docs/guide.md", "whole"),
+        ("secrets", "hidden"),
+        ("deep/er/key.pem", "hidden"),
+    ],
+)
+def test_a_view_tells_what_is_whole_and_what_only_leads_there(
+    root: Path, path: str, seen: str
+) -> None:
+    workspace = Workspace(
+        root, include=("src/auth", "docs/*.md", "deep"), exclude=("*.pem", "secrets")
+    )
+    assert workspace.view(path) == seen

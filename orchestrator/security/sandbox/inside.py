@@ -24,7 +24,9 @@ _POLL_S = 0.05
 _REST = 20
 _MOST_PAUSE_S = 1.0
 # Of what runs here, so that whoever watches it gets his turn.
-_NICENESS = 5
+_NICENESS = 10
+# Whoever has used up this share of the limit of processes for so long means no good.
+_FULL, _FULL_S = 0.9, 2.0
 _SET_DUMPABLE, _SET_SECCOMP, _FILTER = 4, 22, 2
 _JOIN_SESSION_KEYRING = 1
 # Landlock has the same numbers on every machine.
@@ -154,6 +156,7 @@ class _Watch:
         limit_s = float(settings["timeout_s"])
         self._deadline = time.monotonic() + limit_s if limit_s else float("inf")
         self._next_look = 0.0
+        self._full_since = float("inf")
 
     def until_end(self) -> None:
         """Return once the command has ended, or has had its time."""
@@ -204,7 +207,9 @@ class _Watch:
 
     def _count(self) -> None:
         pids = _all()
-        if len(pids) > self._processes:
+        now, is_full = time.monotonic(), len(pids) >= self._processes * _FULL
+        self._full_since = min(self._full_since, now) if is_full else float("inf")
+        if len(pids) > self._processes or now - self._full_since > _FULL_S:
             self._stop("processes", signal.SIGKILL)
         elif (
             self._memory

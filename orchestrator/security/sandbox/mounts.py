@@ -99,6 +99,8 @@ def workspace_mounts(
         made += ["--tmpfs", str(root)]
     for shown in seen.shown:
         made += ["--bind" if writable else "--ro-bind", shown, shown]
+    for path, target in seen.links:
+        made += ["--symlink", target, path]
     if is_narrowed:  # what would be written there would be lost without a word
         made += ["--remount-ro", str(root)]
     made += _kept(root, seen) if writable else []
@@ -112,29 +114,34 @@ def workspace_mounts(
 def _kept(root: Path, seen: Seen) -> list[str]:
     """Return mounts of what stays as it is in a workspace that may be changed.
 
-    That is what is run outside of the sandbox later, by this program or by Git.
+    That is what is run outside of the sandbox later, by this program or by Git. What
+    an earlier command may have turned into a link is not mounted: that would show what
+    it leads to.
     """
     made: list[str] = []
     shown = [Path(path) for path in seen.shown]
     for place in _own_places():
-        if any(place.is_relative_to(each) for each in shown):
+        if any(place.is_relative_to(each) for each in shown) and _is_itself(place):
             made += _read_only(str(place), str(place))
     git = root / ".git"
-    if git.is_symlink() or not any(git.is_relative_to(each) for each in shown):
+    if not _is_itself(git) or not any(git.is_relative_to(each) for each in shown):
         return made
-    if git.is_file():  # says where the repository is
-        return [*made, "--ro-bind", str(git), str(git)]
-    if not git.is_dir():
-        return made
+    config, hooks = git / "config", git / "hooks"
+    is_plain = _is_itself(config) and _is_itself(hooks)
+    if not git.is_dir() or not is_plain:  # as a file it says where the repository is
+        return [*made, *_read_only(str(git), str(git))]
     # A mount point cannot be renamed, so that no other `.git` can take its place.
     made += ["--bind", str(git), str(git)]
-    config, hooks = git / "config", git / "hooks"
-    source = str(config) if config.is_file() else _EMPTY
-    made += _read_only(source, str(config))
+    made += _read_only(str(config) if config.is_file() else _EMPTY, str(config))
     # Where there are none, an empty folder is left behind.
     if hooks.is_dir():
         return [*made, *_read_only(str(hooks), str(hooks))]
     return [*made, *_masked_folder(str(hooks))]
+
+
+def _is_itself(path: Path) -> bool:
+    """Return whether neither the path nor a folder above it is a link."""
+    return os.path.realpath(path) == str(path)
 
 
 def _prefixes() -> list[Path]:

@@ -25,11 +25,14 @@ class Seen:
     Attributes:
         shown: what is to be seen of a workspace that is narrowed, each with all that
             is below it.
+        links: those in scope of a workspace that is narrowed, with where they lead;
+            mounting one would mount what it leads to.
         hidden_folders: below that, and not to be seen.
         hidden_files: likewise; sockets too, since whoever listens there is outside.
     """
 
     shown: list[str] = field(default_factory=list)
+    links: list[tuple[str, str]] = field(default_factory=list)
     hidden_folders: list[str] = field(default_factory=list)
     hidden_files: list[str] = field(default_factory=list)
 
@@ -81,6 +84,8 @@ class _Walk:
                 view = self._workspace.view(relative)
                 if view == "part":
                     todo.append((entry.path, f"{relative}/"))
+                elif view == "whole" and entry.is_symlink():
+                    self._link(entry.path)
                 elif view == "whole" and not _is_socket(entry):
                     _add(self.seen.shown, entry.path, MAX_SHOWN, "shown")
                     if entry.is_dir(follow_symlinks=False):
@@ -127,6 +132,12 @@ class _Walk:
                 "to look through before each command; narrow it"
             )
         return entries
+
+    def _link(self, path: str) -> None:
+        try:
+            self.seen.links.append((path, os.readlink(path)))  # noqa: PTH115 - a str
+        except OSError:  # gone meanwhile
+            return
 
     def _hide(self, path: str, *, is_folder: bool) -> None:
         where = self.seen.hidden_folders if is_folder else self.seen.hidden_files
