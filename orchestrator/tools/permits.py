@@ -45,6 +45,8 @@ async def refused(
     if not isinstance(tool, Asking):
         return ""
     ask = tool.asks(args, context)
+    if not ask.permissions:
+        return ""
     return await gate.refused(context.agent, context.call, tool.name, ask)
 
 
