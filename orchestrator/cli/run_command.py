@@ -114,6 +114,8 @@ def run(
     async def work(live: Live) -> RunResult:
         try:
             return await start(prepared, host, live)
+        except SpecError as error:  # an MCP server that cannot be started
+            raise (blame(error, task, overrides) if task else error) from error
         except StoreError as error:
             if live.has_begun:
                 raise

@@ -135,6 +135,7 @@ TRICKS: dict[str, Any] = {
     "garbage": lambda number, given: put(b'{"id": %d, "result": 5}\n' % number),
     "give": answer,
     "hang": lambda number, given: None,
+    "join": lambda number, given: text(number, "".join(given["parts"])),
     "heard": lambda number, given: text(number, json.dumps(heard)),
     "late": late,
     "place": place,
