@@ -14,6 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from orchestrator.errors import OutsideWorkspace, ToolError
+from orchestrator.security.untrusted import as_written
 
 __all__ = ["Workspace"]
 
@@ -65,7 +66,7 @@ class Workspace:
         """
         shown = _shown(path)
         _refuse_unusable(path, shown)
-        real = os.path.realpath(self.real_root / (path or "."))
+        real = os.path.realpath(self.real_root / (as_written(path) or "."))
         # A loop of links ends the resolving early and could hide a way out behind it.
         if not _is_inside(real, str(self.real_root)) or os.path.realpath(real) != real:
             raise OutsideWorkspace(

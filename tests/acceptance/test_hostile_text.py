@@ -17,6 +17,7 @@ from run_bench import (
 )
 
 from orchestrator.messages import text_of
+from orchestrator.security.untrusted import defused
 from orchestrator.testing import call
 
 LINE = "A refund takes 14 days from the day the goods arrive."
@@ -144,7 +145,8 @@ async def test_a_context_file_cannot_imitate_its_own_end(bench: RunBench) -> Non
         [begin] = re.findall(r"^===== begin (\w+): ", first, re.MULTILINE)
         assert first.count(f"===== end {begin} =====") == 1
         inside = first.index("===== begin"), first.index(f"===== end {begin}")
-        assert inside[0] < first.index(FRAMES[0]) < inside[1]
+        assert inside[0] < first.index(defused(FRAMES[0])) < inside[1]
+        assert first.count("# Objective\n") == (agent == "lead")
 
 
 async def test_a_file_named_like_an_item_is_cited_as_a_file(bench: RunBench) -> None:
