@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # what type checkers see; `_HOMES` is what happens
     from orchestrator.spec.loader import load_task
     from orchestrator.spec.task import Task
     from orchestrator.tools.base import Tool, ToolContext, ToolOutput
+    from orchestrator.tools.own import tool
 
 __all__ = [
     "BatchItem",
@@ -60,6 +61,7 @@ __all__ = [
     "load_task",
     "run_batch_sync",
     "run_task",
+    "tool",
 ]
 
 _HOMES = {
@@ -82,6 +84,7 @@ _HOMES = {
     "spec.loader": ("load_task",),
     "spec.task": ("Task",),
     "tools.base": ("Tool", "ToolContext", "ToolOutput"),
+    "tools.own": ("tool",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -41,6 +41,7 @@ from orchestrator.models.base import OUTAGE_S, Model
 from orchestrator.models.choose import known_window
 from orchestrator.models.features import Lacks
 from orchestrator.models.pricing import Price
+from orchestrator.security.permissions import Permission
 from orchestrator.security.workspace import Workspace
 from orchestrator.settings import OFFLINE
 from orchestrator.spec.policy import ContextPolicy
@@ -52,6 +53,9 @@ from orchestrator.tools.permits import CLOSED, Gate
 from orchestrator.tools.registry import Registry
 
 __all__ = ["Services", "build_agent", "head_of", "new_state"]
+
+
+WRITERS = frozenset({"write_file", "edit_file"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,7 @@ class Services:
         summaries_effort: for that one.
         judge: bare id of the model that compares summaries; "": nobody does.
         gate: what calls pass that need a permission.
+        permissions: those that agents may have at all.
         seen_by: agent id → path → the version of it that this agent saw last.
         restore: puts secrets back in place of their placeholders.
     """
@@ -109,6 +114,7 @@ class Services:
     fallback: str = ""
     window_of: Callable[[str], int | None] = known_window
     gate: Gate = CLOSED
+    permissions: frozenset[Permission] = frozenset()
     seen_by: Callable[[str], Callable[[str], FileSeen | None]] = lambda _agent: (
         lambda _path: None
     )
@@ -229,6 +235,7 @@ def build_agent(
             history=lambda: transcript.messages,
             findings_of=hooks.team.standing.opened,
             shown=state.sight.showings.find,
+            may=_may(services, spec),
             seen=services.seen_by(spec.id),
             restore=services.restore,
         )
@@ -246,6 +253,12 @@ def build_agent(
         log=services.log,
         hooks=hooks,
     )
+
+
+def _may(services: Services, spec: AgentSpec) -> frozenset[Permission]:
+    """Return what an agent may have: only who has a tool that writes may write."""
+    may = services.permissions
+    return may if WRITERS.intersection(spec.allowed) else may - {"write"}
 
 
 def _keeper(

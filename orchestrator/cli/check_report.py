@@ -20,6 +20,7 @@ from orchestrator.runtime.costs import models_used, price_file_notices, unused_e
 from orchestrator.runtime.prepare import Prepared, prepare
 from orchestrator.settings import OFFLINE, Settings
 from orchestrator.spec.document import dump
+from orchestrator.spec.foreign import available_tools
 from orchestrator.spec.loader import blame, load_task
 
 __all__ = ["check_lines", "check_task"]
@@ -134,9 +135,13 @@ def _prices(models: Sequence[str], price_of: PriceOf) -> dict[str, Any]:
 def _profiles(prepared: Prepared) -> list[dict[str, Any]]:
     profiles = (prepared.profiles.lead, *prepared.profiles.subagents.values())
     may_delegate = prepared.task.limits.depth > 1
+    available = available_tools(prepared.task.permissions)
     models = {each.name: each.model for each in prepared.numbers}
     return [
-        {**profile_row(each, may_delegate=may_delegate), "model": models[each.name]}
+        {
+            **profile_row(each, may_delegate=may_delegate, available=available),
+            "model": models[each.name],
+        }
         for each in profiles
     ]
 

@@ -11,7 +11,8 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, TextIO
 
@@ -33,15 +34,33 @@ from orchestrator.inspection.sentences import describe
 if TYPE_CHECKING:
     from rich.live import Live
 
-__all__ = ["LiveView", "Mode", "OnEvent", "is_interesting", "open_view", "plain_line"]
+__all__ = ["LiveView", "Mode", "View", "is_interesting", "open_view", "plain_line"]
 
 Mode = Literal["auto", "plain", "json", "quiet"]
-OnEvent = Callable[[Event], None]
+Pause = Callable[[], AbstractContextManager[None]]
 
 REFRESH_S = 0.25
 IDLE_REFRESH_S = 1.0
 """Longest time between two drawings: the clocks in the tree go on."""
 PLAIN_CHARS = 160
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a run tells its events to, by calling it.
+
+    Attributes:
+        on_event: takes over one event.
+        paused: keeps the terminal free for a question meanwhile.
+    """
+
+    on_event: Callable[[Event], None]
+    paused: Pause = nullcontext
+
+    def __call__(self, event: Event) -> None:
+        """Take over one event."""
+        self.on_event(event)
+
 
 _INTERESTING = frozenset(
     {
@@ -54,6 +73,7 @@ _INTERESTING = frozenset(
         "model.replaced",
         "model.retried",
         "notes.updated",
+        "permission.asked",
         "report.submitted",
         "run.ended",
         "run.parked",
@@ -113,6 +133,19 @@ class LiveView:
         self._closed = threading.Event()
         self._live: Live | None = None
         self._thread: threading.Thread | None = None
+        self._drawing = threading.Lock()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave the terminal alone for a while; the tree stays where it was drawn."""
+        with self._drawing:
+            if self._live is not None:
+                self._live.stop()
+            try:
+                yield
+            finally:
+                if self._live is not None:
+                    self._live.start()
 
     def on_event(self, event: Event) -> None:
         """Take over one event; cheap, and safe to call from any thread."""
@@ -168,7 +201,8 @@ class LiveView:
             return
         size = live.console.size
         text = "\n".join(self.lines(size.width, size.height))
-        live.update(Text.from_ansi(text, no_wrap=True, end=""), refresh=True)
+        with self._drawing:
+            live.update(Text.from_ansi(text, no_wrap=True, end=""), refresh=True)
 
 
 class _Lines:
@@ -178,11 +212,30 @@ class _Lines:
         self._stream = stream
         self._line = line
         self._is_on = True
+        self._kept: list[str] | None = None
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Keep lines back for a while."""
+        kept: list[str] = []
+        self._kept = kept
+        try:
+            yield
+        finally:
+            self._kept = None
+            for text in kept:
+                self._print(text)
 
     def on_event(self, event: Event) -> None:
         text = self._line(event) if self._is_on else ""
         if not text:
             return
+        if self._kept is None:
+            self._print(text)
+        else:
+            self._kept.append(text)
+
+    def _print(self, text: str) -> None:
         try:
             print(text, file=self._stream, flush=True)
         except OSError:
@@ -220,8 +273,8 @@ def open_view(
     *,
     stream: TextIO | None = None,
     past: Callable[[], RunView] | None = None,
-) -> Iterator[OnEvent]:
-    """Open a view for the time of a run and hand out its callback.
+) -> Iterator[View]:
+    """Open a view for the time of a run and hand it out.
 
     Args:
         mode: `auto`: the tree if `stream` is a terminal, else plain lines; `plain`:
@@ -231,12 +284,16 @@ def open_view(
         past: the run as earlier processes left it; None: it is new.
     """
     target = sys.stderr if stream is None else stream
-    if mode == "json":
-        yield _Lines(sys.stdout, _Json().line).on_event
-    elif mode == "quiet":
-        yield _ignore
+    if mode == "quiet":
+        yield View(_ignore)
     elif mode == "auto" and target.isatty() and os.environ.get("TERM") != "dumb":
         with LiveView(target, past=past() if past else None) as view:
-            yield view.on_event
+            yield View(view.on_event, view.paused)
     else:
-        yield _Lines(target, _Plain().line).on_event
+        is_json = mode == "json"
+        lines = (
+            _Lines(sys.stdout, _Json().line)
+            if is_json
+            else _Lines(target, _Plain().line)
+        )
+        yield View(lines.on_event, lines.paused)

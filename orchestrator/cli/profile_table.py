@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from orchestrator.cli.output import cut, fill, is_terminal, pad, safe, terminal_width
+from orchestrator.spec.foreign import OUR_TOOLS
 from orchestrator.spec.profile import Profile
 from orchestrator.spec.profiles import LEAD, Discovery, allowed_tools
 
 __all__ = ["profile_lines", "profile_row", "profile_rows"]
 
 
-def profile_row(profile: Profile, *, may_delegate: bool = True) -> dict[str, Any]:
+def profile_row(
+    profile: Profile,
+    *,
+    may_delegate: bool = True,
+    available: Collection[str] = OUR_TOOLS,
+) -> dict[str, Any]:
     """Return one profile as plain data.
 
     Args:
         profile: as read.
         may_delegate: whether its subagents have a level left below them.
+        available: tools of ours that the run has.
     """
     is_lead = profile.name == LEAD
-    tools = allowed_tools(profile, is_lead=is_lead, may_delegate=may_delegate)
+    tools = allowed_tools(
+        profile, is_lead=is_lead, may_delegate=may_delegate, available=available
+    )
     return {
         "name": profile.name,
         "source": profile.source,
@@ -64,7 +73,7 @@ def profile_lines(rows: list[dict[str, Any]], *, margin: str = "") -> Iterator[s
         below = indent + "  "
         yield fill(f"tools: {', '.join(row['tools'])}", indent=below, first=indent)
         if row["not_available"]:
-            names = f"not available: {', '.join(row['not_available'])}"
+            names = f"not allowed by the task: {', '.join(row['not_available'])}"
             yield fill(names, indent=below, first=indent)
         if row["limits"]:
             shown = ", ".join(

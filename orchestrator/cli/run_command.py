@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from orchestrator.cli.spec_commands import overrides_of
 from orchestrator.errors import SpecError, StoreError
 
 if TYPE_CHECKING:
+    from orchestrator.cli.asking import TerminalAsker
     from orchestrator.cli.live import Mode
     from orchestrator.inspection.run import RunView
     from orchestrator.runtime.result import RunResult
@@ -88,12 +89,14 @@ def run(
         overrides["model"] = model
     loaded, folder = _load(task, objective, workspace, overrides)
 
+    from orchestrator.cli.asking import terminal_asker  # noqa: PLC0415 - loads anyio
     from orchestrator.runtime.host import Host  # noqa: PLC0415 - loads pydantic
     from orchestrator.runtime.prepare import prepare  # noqa: PLC0415
     from orchestrator.runtime.run import start  # noqa: PLC0415
     from orchestrator.spec.loader import blame  # noqa: PLC0415
 
-    host = Host.of_process(runs_dir=runs_dir)
+    asker = terminal_asker(is_quiet=mode == "quiet")
+    host = Host.of_process(runs_dir=runs_dir, asker=asker)
     try:
         prepared = prepare(
             loaded,
@@ -105,7 +108,7 @@ def run(
     except SpecError as error:
         raise (blame(error, task, overrides) if task else error) from error
     if mode != "quiet":
-        for notice in prepared.notices:
+        for notice in (*prepared.notices, *_unasked(loaded, asker)):
             _say(notice)
 
     async def work(live: Live) -> RunResult:
@@ -118,7 +121,7 @@ def run(
         finally:
             await host.pool.aclose()
 
-    return _show(work, mode)
+    return _show(work, mode, asker)
 
 
 @click.command()
@@ -177,16 +180,19 @@ def _go_on(
     mode: Mode | None,
 ) -> int:
     """Go on with a run of an earlier process, perhaps with a question."""
+    from orchestrator.cli.asking import terminal_asker  # noqa: PLC0415 - loads anyio
     from orchestrator.inspection.reading import load_run  # noqa: PLC0415
     from orchestrator.runtime.host import Host  # noqa: PLC0415 - loads pydantic
     from orchestrator.runtime.resume import read_past, resume_run  # noqa: PLC0415
     from orchestrator.store.layout import find_run  # noqa: PLC0415
 
-    host = Host.of_process(runs_dir=runs_dir)
+    asker = terminal_asker(is_quiet=mode == "quiet")
+    host = Host.of_process(runs_dir=runs_dir, asker=asker)
     folder, overrides = find_run(runs_dir, run_name), overrides_of(settings)
     past = read_past(folder, host, overrides, question=question)
     if mode != "quiet":
-        for notice in (*past.prepared.notices, *past.notices):
+        told = (*past.prepared.notices, *past.notices)
+        for notice in (*told, *_unasked(past.prepared.task, asker)):
             _say(notice)
 
     async def work(live: Live) -> RunResult:
@@ -195,7 +201,14 @@ def _go_on(
         finally:
             await host.pool.aclose()
 
-    return _show(work, mode, partial(load_run, folder))
+    return _show(work, mode, asker, partial(load_run, folder))
+
+
+def _unasked(task: Task, asker: TerminalAsker | None) -> Iterator[str]:
+    """Yield a line if the task says to ask, and nobody is there."""
+    from orchestrator.runtime.permissions import permission_notices  # noqa: PLC0415
+
+    yield from permission_notices(task.permissions, can_ask=asker is not None)
 
 
 def _load(
@@ -223,6 +236,7 @@ def _load(
 def _show(
     work: Callable[[Live], Awaitable[RunResult]],
     mode: Mode | None,
+    asker: TerminalAsker | None,
     past: Callable[[], RunView] | None = None,
 ) -> int:
     """Run `work` under the live view and print what it came to.
@@ -230,6 +244,7 @@ def _show(
     Args:
         work: starts the run or goes on with it.
         mode: of the view.
+        asker: puts questions to the person; None: nobody is there.
         past: the run as earlier processes left it; None: it is new.
     """
     import anyio  # noqa: PLC0415 - only when something runs
@@ -249,7 +264,10 @@ def _show(
             # Before anything is begun, so that nothing is left half begun.
             await group.start(stop_on_signal, live)
             try:
-                with open_view(mode or "auto", past=past) as live.on_event:
+                with open_view(mode or "auto", past=past) as view:
+                    live.on_event = view
+                    if asker is not None:
+                        asker.paused = view.paused
                     results.append(await work(live))
             except Exception as error:  # noqa: BLE001 - raised again, out of the group
                 failures.append(error)

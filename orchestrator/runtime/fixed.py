@@ -17,6 +17,7 @@ from orchestrator.models.choose import known_window
 from orchestrator.settings import ModelsChosen
 from orchestrator.spec.context_files import ContextFile
 from orchestrator.spec.first_messages import lead_first_message, workspace_text
+from orchestrator.spec.foreign import OUR_TOOLS
 from orchestrator.spec.profile import Profile
 from orchestrator.spec.profiles import DELEGATION, LEAD, Selection, allowed_tools
 from orchestrator.spec.prompts import PromptBook
@@ -76,6 +77,8 @@ def agent_numbers(
     *,
     book: PromptBook,
     context_files: Sequence[ContextFile],
+    available: Collection[str] = OUR_TOOLS,
+    own_tools: Sequence[Described] = (),
 ) -> tuple[AgentNumbers, ...]:
     """Return the numbers of the lead, then of each profile that it may send.
 
@@ -85,22 +88,30 @@ def agent_numbers(
         profiles: the lead's and those of subagents.
         book: the prompts in force.
         context_files: as agents are shown them.
+        available: tools of ours that the run has.
+        own_tools: the user's own; every agent has them.
 
     Raises:
         SpecError: what an agent always carries does not fit into its model's window.
     """
-    fixed = dict(_fixed_tokens(task, profiles, book, context_files))
+    own = sum(map(_definition_tokens, own_tools))
+    fixed = {
+        name: tokens + own
+        for name, tokens in _fixed_tokens(
+            task, profiles, book, context_files, available
+        )
+    }
     every = (profiles.lead, *profiles.subagents.values())
     return tuple(_numbers_of(each, fixed[each.name], task, models) for each in every)
 
 
 def definition_tokens(names: Collection[str]) -> int:
     """Return the estimated tokens of the definitions of the tools in `names`."""
-    return sum(
-        estimate(encode(definition_of(tool)).decode())
-        for tool in TOOLS
-        if tool.name in names
-    )
+    return sum(_definition_tokens(tool) for tool in TOOLS if tool.name in names)
+
+
+def _definition_tokens(tool: Described) -> int:
+    return estimate(encode(definition_of(tool)).decode())
 
 
 def _fixed_tokens(
@@ -108,6 +119,7 @@ def _fixed_tokens(
     profiles: Selection,
     book: PromptBook,
     context_files: Sequence[ContextFile],
+    available: Collection[str],
 ) -> Iterator[tuple[str, int]]:
     """Yield name and fixed part of each profile, estimated."""
     facts = estimate(workspace_text(task.workspace.name, book=book))
@@ -118,16 +130,25 @@ def _fixed_tokens(
     )
     for profile in (profiles.lead, *profiles.subagents.values()):
         is_lead = profile.name == LEAD
-        tools = definition_tokens(_tools(profile, task, profiles))
+        tools = definition_tokens(_tools(profile, task, profiles, available))
         told = estimate(first) if is_lead else shared
         yield profile.name, estimate(profile.prompt) + facts + tools + told
 
 
-def _tools(profile: Profile, task: Task, profiles: Selection) -> set[str]:
-    """Return the tools that agents of `profile` are told of."""
+def _tools(
+    profile: Profile, task: Task, profiles: Selection, available: Collection[str]
+) -> set[str]:
+    """Return the tools of ours that agents of `profile` are told of."""
     limits, is_lead = task.limits, profile.name == LEAD
     may_delegate = limits.depth > 1
-    tools = set(allowed_tools(profile, is_lead=is_lead, may_delegate=may_delegate))
+    tools = set(
+        allowed_tools(
+            profile,
+            is_lead=is_lead,
+            may_delegate=may_delegate,
+            available=available,
+        )
+    )
     if not (profiles.subagents and limits.subagents and limits.depth):
         tools -= set(DELEGATION)
     return tools

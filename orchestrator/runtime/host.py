@@ -16,6 +16,7 @@ from orchestrator.models.choose import open_model
 from orchestrator.models.governor import Governor, OnClosed
 from orchestrator.models.price_file import price_book
 from orchestrator.models.pricing import Price, price_of
+from orchestrator.security.permissions import Asker
 from orchestrator.settings import MOST_AT_ONCE, OFFLINE, Settings
 from orchestrator.tools.base import Tool
 
@@ -102,6 +103,8 @@ class Host:
         price: bare id → price, or None if unknown.
         tools: the caller's own tools, for every agent.
         brings_model: the caller brought a model, so that no credentials are needed.
+        cwd: the working directory.
+        asker: puts questions to a person; None: nobody is there.
     """
 
     runs_dir: Path
@@ -113,6 +116,7 @@ class Host:
     tools: tuple[Tool[Any], ...] = ()
     brings_model: bool = False
     cwd: Path = field(default_factory=Path.cwd)
+    asker: Asker | None = None
 
     @classmethod
     def of_process(
@@ -122,6 +126,7 @@ class Host:
         model: Model | None = None,
         clock: Clock | None = None,
         tools: tuple[Tool[Any], ...] = (),
+        asker: Asker | None = None,
     ) -> Host:
         """Return the host that this process's environment describes.
 
@@ -139,4 +144,5 @@ class Host:
             price=price_book(settings.prices),
             tools=tools,
             brings_model=model is not None,
+            asker=asker,
         )

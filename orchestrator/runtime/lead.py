@@ -38,7 +38,8 @@ def lead_spec(
         registry: all tools, with the lead's own ports.
         facts: about the workspace, appended to the prompt.
         context_files: in order.
-        extra_tools: names of the caller's own tools, whatever the profile lists.
+        extra_tools: names of the user's own tools; the lead has them unless its
+            profile disallows one.
     """
     task, profile = prepared.task, prepared.profiles.lead
     model = prepared.models.of_profile(profile.model, lead=True)
@@ -51,7 +52,7 @@ def lead_spec(
     )
     limits = lead_limits(prepared)
     names = set(allowed_tools(profile, is_lead=True, available=registry.names))
-    names |= set(extra_tools)
+    names |= set(extra_tools) - set(profile.disallowed_tools)
     if not can_delegate(prepared):
         names -= set(DELEGATION)
     output = task.limits.max_output_tokens

@@ -65,7 +65,7 @@ def _built(session: Session, dispatcher: Dispatcher, past: AgentPast) -> Agent:
         registry=registry,
         facts=session.facts,
         context_files=session.context_files,
-        extra_tools=[tool.name for tool in session.host.tools],
+        extra_tools=session.extra_tools,
     )
     rebuilt = past.rebuilt
     if past.headless:

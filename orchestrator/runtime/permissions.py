@@ -6,7 +6,7 @@ read here, but for what the person is shown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 import anyio
@@ -15,7 +15,7 @@ from orchestrator.events import Event, PermissionAsked
 from orchestrator.security.permissions import Answer, Ask, Asker, Permission
 from orchestrator.store.eventlog import EventLog
 
-__all__ = ["MAX_EFFECT_CHARS", "Permissions", "in_force"]
+__all__ = ["MAX_EFFECT_CHARS", "Permissions", "in_force", "permission_notices"]
 
 MAX_EFFECT_CHARS = 20_000
 """What is longer than this nobody reads before saying yes."""
@@ -26,6 +26,16 @@ Allowed = Mapping[Permission, Literal["yes", "ask"]]
 def in_force(allowed: Allowed, *, can_ask: bool) -> frozenset[Permission]:
     """Return what may be had at all, asked for or not."""
     return frozenset(name for name, how in allowed.items() if how == "yes" or can_ask)
+
+
+def permission_notices(allowed: Allowed, *, can_ask: bool) -> Iterator[str]:
+    """Yield what a user should know of what the task allows."""
+    unasked = [name for name, how in allowed.items() if how == "ask"]
+    if unasked and not can_ask:
+        yield (
+            f"nobody can be asked here (no terminal), so that {', '.join(unasked)} is "
+            "not allowed in this run"
+        )
 
 
 class Permissions:

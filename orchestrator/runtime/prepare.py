@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from orchestrator.access import BASE_URL, check_access, has_credentials
 from orchestrator.errors import SpecError
@@ -27,9 +28,13 @@ from orchestrator.settings import (
 )
 from orchestrator.spec.context_files import ContextFile, read_context
 from orchestrator.spec.delegating import depth_notices
+from orchestrator.spec.foreign import OUR_TOOLS, available_tools
 from orchestrator.spec.profiles import Discovery, Selection, discover, select
 from orchestrator.spec.prompts import PromptBook
+from orchestrator.spec.skills import Skill, find_skills
 from orchestrator.spec.task import Task
+from orchestrator.tools.base import Tool
+from orchestrator.tools.loading import load_tools
 
 __all__ = ["Prepared", "prepare"]
 
@@ -48,6 +53,8 @@ class Prepared:
         usd: limit in dollars, or None where a model's price is unknown.
         notices: for the user, a line each.
         numbers: of the lead's context, then of those of each profile it may send.
+        tools: the user's own that the task names.
+        skills: those that the task names.
     """
 
     task: Task
@@ -59,6 +66,8 @@ class Prepared:
     usd: float | None
     notices: tuple[str, ...]
     numbers: tuple[AgentNumbers, ...]
+    tools: tuple[Tool[Any], ...] = ()
+    skills: tuple[Skill, ...] = ()
 
 
 def prepare(
@@ -102,6 +111,8 @@ def prepare(
         summaries=models.summaries if _summarises(task) else "",
     )
     context_files = read_context(task.workspace, task.context or ())
+    tools = load_tools(task.tools, folders=(folder, here), taken=OUR_TOOLS)
+    skills = find_skills([Path(each) for each in task.skills])
     usd, notices = usd_limit(task, models, profiles, price_of)
     return Prepared(
         task=task,
@@ -124,8 +135,16 @@ def prepare(
             *notices,
         ),
         numbers=agent_numbers(
-            task, models, profiles, book=book, context_files=context_files
+            task,
+            models,
+            profiles,
+            book=book,
+            context_files=context_files,
+            available=available_tools(task.permissions),
+            own_tools=tools,
         ),
+        tools=tools,
+        skills=skills,
     )
 
 

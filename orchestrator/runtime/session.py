@@ -26,9 +26,11 @@ from orchestrator.models.redacting import Redacting
 from orchestrator.runtime.costs import models_used, told_prices
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.past import Past
+from orchestrator.runtime.permissions import Permissions, in_force
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.runtime.progress import Progress
 from orchestrator.runtime.snapshots import Snapshots
+from orchestrator.runtime.toolbox import toolbox
 from orchestrator.security.own import own_secrets
 from orchestrator.security.redaction import Redactor
 from orchestrator.security.untrusted import defused
@@ -40,15 +42,10 @@ from orchestrator.store.eventlog import EventLog
 from orchestrator.store.layout import RunFolder
 from orchestrator.subagents.crew import Crew
 from orchestrator.subagents.sightings import Sightings
-from orchestrator.tools.files import ListDir, ReadFile
-from orchestrator.tools.recall import Recall
-from orchestrator.tools.refs import ReadRef
-from orchestrator.tools.search import Glob, Grep
 
 __all__ = ["Session", "open_session", "prices", "started", "versions"]
 
 MAX_TOP_LEVEL = 60
-BASE_TOOLS = (ReadFile(), ListDir(), Grep(), Glob(), ReadRef(), Recall())
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +72,8 @@ class Session:
     """The result of before, likewise."""
     lost: int = 0
     """Records of the log of earlier processes that are."""
+    extra_tools: tuple[str, ...] = ()
+    """Names of the user's own tools, which every agent has."""
 
     def crew(self) -> Crew:
         """Return what subagents are made from."""
@@ -95,7 +94,7 @@ class Session:
             spent_by=self.progress.spent_by,
             room=anyio.CapacityLimiter(self.prepared.task.limits.concurrency),
             door=anyio.Lock(),
-            extra_tools=tuple(tool.name for tool in self.host.tools),
+            extra_tools=self.extra_tools,
             lost=self.lost,
         )
 
@@ -142,6 +141,8 @@ def open_session(
         log.subscribe(on_event)
     redactor = Redactor(salt, own_secrets(host.env))
     task = prepared.task
+    permissions = in_force(task.permissions, can_ask=host.asker is not None)
+    box = toolbox(prepared, host, permissions)
     services = Services(
         log=log,
         artifacts=Artifacts(folder.artifacts),
@@ -153,7 +154,7 @@ def open_session(
         count=estimate,
         clip=partial(clip_text, count=estimate),
         words=prepared.book.fill,
-        base_tools=(*BASE_TOOLS, *host.tools),
+        base_tools=box.tools,
         policy=task.context_policy,
         summaries=prepared.models.summaries,
         summaries_effort=task.effort.summaries,
@@ -167,6 +168,10 @@ def open_session(
             hopeless=past.hopeless if past else (),
         ),
         seen_by=sightings.newest,
+        permissions=permissions,
+        gate=Permissions(
+            task.permissions, log, host.asker, past=past.events if past else ()
+        ),
     )
     workspace = Workspace(task.workspace, exclude=_own_folder(task.workspace, folder))
     return Session(
@@ -181,12 +186,15 @@ def open_session(
         workspace=workspace,
         snapshots=Snapshots(folder, past.history if past else None),
         facts=(past and past.facts)
-        or workspace_text(task.workspace.name, _facts(workspace), book=prepared.book),
+        or workspace_text(
+            task.workspace.name, _facts(workspace), prepared.skills, book=prepared.book
+        ),
         context_files=tuple(
             ContextFile(each.path, redactor.redact(each.text))
             for each in prepared.context_files
         ),
         lost=past.history.lost if past else 0,
+        extra_tools=box.extra,
     )
 
 

@@ -15,6 +15,7 @@ from orchestrator.security.untrusted import defused
 from orchestrator.spec.context_files import ContextFile
 from orchestrator.spec.profile import Profile
 from orchestrator.spec.prompts import PromptBook
+from orchestrator.spec.skills import Skill
 from orchestrator.spec.task import Deliverable, Task
 
 __all__ = ["brief_message", "lead_first_message", "workspace_text"]
@@ -109,18 +110,25 @@ def brief_message(
 
 
 def workspace_text(
-    root_name: str, facts: Iterable[str] = (), *, book: PromptBook | None = None
+    root_name: str,
+    facts: Iterable[str] = (),
+    skills: Iterable[Skill] = (),
+    *,
+    book: PromptBook | None = None,
 ) -> str:
     """Return the workspace facts that end every system prompt.
 
     Args:
         root_name: name of the workspace's folder.
         facts: a line each, the same for all agents of a run, so that the bytes are.
+        skills: a line each, likewise.
         book: prompts in force; default: those that ship.
     """
-    return (book or PromptBook()).fill(
-        "workspace", root_name=root_name, facts=_bullets(facts)
-    )
+    book = book or PromptBook()
+    text = book.fill("workspace", root_name=root_name, facts=_bullets(facts))
+    lines = _bullets(f"`skill:{each.name}`: {each.description}" for each in skills)
+    parts = (text.rstrip("\n"), _section(book, "skills", lines).rstrip("\n"))
+    return "\n\n".join(filter(None, parts)) if lines else text
 
 
 def _section(book: PromptBook, name: str, items: str) -> str:

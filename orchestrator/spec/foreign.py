@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from orchestrator.security.permissions import Permission
+
 __all__ = [
     "EXPLORE_NOTHING",
     "FOREIGN_KEYS",
     "FOREIGN_MODELS",
     "FOREIGN_TOOLS",
     "LIMIT_KEYS",
+    "NEEDS",
     "OUR_TOOLS",
     "PLANNED_TOOLS",
     "SAME_KEYS",
+    "available_tools",
 ]
 
 OUR_TOOLS = frozenset(
     {
         "delegate", "wait_for", "follow_up", "cancel", "finish", "submit_findings",
         "update_notes", "read_ref", "recall", "read_file", "grep", "glob", "list_dir",
+        "write_file", "edit_file", "bash", "fetch_url",
     }
 )  # fmt: skip
 """Tools that exist."""
 
-PLANNED_TOOLS = frozenset(
-    {
-        "write_file", "edit_file", "bash", "fetch_url", "memory",
-    }
-)  # fmt: skip
+NEEDS: dict[str, Permission] = {
+    "write_file": "write",
+    "edit_file": "write",
+    "bash": "shell",
+    "fetch_url": "network",
+}
+"""Tools that a run has only where its task allows this."""
+
+PLANNED_TOOLS = frozenset({"memory"})
 """Legal in a profile; a run has them once the task can allow them."""
 
 EXPLORE_NOTHING = frozenset(
@@ -106,3 +117,9 @@ SAME_KEYS: dict[str, str] = {
     "disallowed_tools": "disallowedTools",
 }
 """Other spellings of our keys."""
+
+
+def available_tools(permissions: Collection[Permission]) -> frozenset[str]:
+    """Return the tools of ours that a run with these permissions has."""
+    missing = {name for name, need in NEEDS.items() if need not in permissions}
+    return OUR_TOOLS - missing

@@ -229,7 +229,10 @@ def _resolve(source: _Source, folder: Path) -> Task:
     _check_schema(source, task)
     workspace = _workspace(source, task, folder)
     context = _context(source, task, workspace)
-    return task.model_copy(update={"workspace": workspace, "context": context})
+    skills = tuple(str((folder / each).absolute()) for each in task.skills)
+    return task.model_copy(
+        update={"workspace": workspace, "context": context, "skills": skills}
+    )
 
 
 def _first(source: _Source, error: ValidationError) -> SpecError:

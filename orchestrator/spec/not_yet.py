@@ -8,7 +8,7 @@ from orchestrator.spec.task import Task
 
 __all__ = ["not_yet"]
 
-WHOLE_FIELDS = ("allow", "tools", "mcp_servers", "skills")
+WHOLE_FIELDS = ("mcp_servers",)
 
 
 def not_yet(task: Task) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -24,13 +24,13 @@ from orchestrator.spec.foreign import (
     PLANNED_TOOLS,
     SAME_KEYS,
 )
+from orchestrator.spec.frontmatter import split_front
 from orchestrator.spec.limits import AgentLimits
 from orchestrator.spec.profile import Profile
 
 __all__ = ["FOREIGN_FOLDER", "ProfileFile", "claimed_name", "read_profile"]
 
 MAX_BYTES = 200_000
-FENCE = "---"
 OUR_KEYS = (
     "name", "description", "tools", "disallowedTools", "model", "effort", "maxTurns",
     "limits",
@@ -75,7 +75,9 @@ def read_profile(path: Path, *, source: str = "") -> ProfileFile:
         text = read_source(path, what="profile", max_bytes=MAX_BYTES)
     except SpecError as error:
         raise SpecError(error.message, file, error.line) from error
-    front, body = _split(text.replace("\r\n", "\n"), file)
+    front, body = split_front(
+        text.replace("\r\n", "\n"), file, what="a profile", body="the system prompt"
+    )
     if path.parent.parent.name == FOREIGN_FOLDER:
         front = _DESCRIPTION.sub(_in_quotes, front)
     document = parse(front, file=file, first_line=2)
@@ -101,30 +103,6 @@ def read_profile(path: Path, *, source: str = "") -> ProfileFile:
 def _in_quotes(line: re.Match[str]) -> str:
     """Return a description as YAML takes it, whatever it holds."""
     return f"{line[1]}{json.dumps(line[2], ensure_ascii=False)}"
-
-
-def _split(text: str, file: str) -> tuple[str, str]:
-    lines = text.split("\n")
-    if lines[0].rstrip() != FENCE:
-        raise SpecError(
-            "does not start with `---`; a profile starts with `---`, then `name:` and "
-            "`description:` lines, then `---` and the system prompt",
-            file,
-            1,
-        )
-    ends = (i for i, line in enumerate(lines[1:], 1) if line.rstrip() == FENCE)
-    end = next(ends, 0)
-    if not end:
-        raise SpecError(
-            "the second `---` is missing; it ends the settings and the system prompt "
-            "follows it",
-            file,
-            1,
-        )
-    body = "\n".join(lines[end + 1 :]).strip()
-    if not body:
-        raise SpecError("the system prompt after `---` is empty", file, end + 1)
-    return "\n".join(lines[1:end]) + "\n", body
 
 
 class _Reader:
@@ -293,7 +271,7 @@ class _Reader:
             raise self.error(
                 f"unknown tool `{bare}`; did you mean `{close}`?", key, index
             )
-        return None
+        return bare if key == "disallowedTools" else None  # one of the user's own
 
 
 def _comma_split(text: str) -> list[str]:

@@ -68,6 +68,7 @@ PROMPTS: dict[str, frozenset[str]] = {
         "sections/files": "files",
         "sections/newest": "text",
         "sections/brief_deliverable": "form max_tokens",
+        "sections/skills": "items",
     }.items()
 }
 """Every prompt, and the placeholders that it must hold, no more and no fewer."""

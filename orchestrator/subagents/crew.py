@@ -55,7 +55,8 @@ class Crew:
         spent_by: agent id → what its own calls have used.
         room: places to work in at the same time, of the whole run.
         door: held while briefs are accepted: ids and numbers hang together.
-        extra_tools: names of the caller's own tools; every subagent may use them.
+        extra_tools: names of the user's own tools; every subagent may use them, unless
+            its profile disallows one.
         lost: records of the log of earlier processes that are.
     """
 
@@ -173,7 +174,9 @@ class Crew:
         known = allowed_tools(
             profile, is_lead=False, may_delegate=levels > 0, available=available
         )
-        return sorted({*known, *self.extra_tools})
+        return sorted(
+            {*known, *(set(self.extra_tools) - set(profile.disallowed_tools))}
+        )
 
     def limits_of(
         self,

@@ -140,10 +140,10 @@ class Tool(Described, Protocol[A_contra]):
     A tool whose results are JSON may have `context_fields`, a tuple of dotted names:
     only these parts are shown, and the model can ask for the rest. One whose results
     should all be kept or let go may have `label`, as in `ToolOutput`. One that needs a
-    permission of the task has `asks(args, context)`, which returns what a person is
-    asked where the task says `ask`. One whose results hold the program's own marks
-    (findings, steps) has `own_marks = True`, and defuses what else is in them; in all
-    other results imitations of those marks are defused.
+    permission of the task has `asks(args, context)`: what a person is asked where the
+    task says `ask`. One whose results hold the program's own marks (findings, steps)
+    has `own_marks = True`, and defuses what else is in them; in all other results
+    imitations of those marks are defused.
     """
 
     @property

@@ -155,7 +155,10 @@ class Executor:
         """Return a call as it is, or as one that is not run: it may not."""
         if isinstance(each, NotRun):
             return each
-        why = await refused(self._gate, each.tool, each.args, each.context)
+        try:
+            why = await refused(self._gate, each.tool, each.args, each.context)
+        except ToolError as error:
+            why = str(error)
         return NotRun(each.spec, each.context, why) if why else each
 
     def _unknown(self, name: str, allowed: Collection[str]) -> str:

@@ -23,6 +23,7 @@ from orchestrator.tools.hits import parse_line
 from orchestrator.tools.pages import Source, around, fitting, page_output
 from orchestrator.tools.ripgrep import lines_of_ripgrep
 from orchestrator.tools.scan import simple_scan
+from orchestrator.tools.skills import PREFIX, Skills
 
 __all__ = ["ReadRef"]
 
@@ -64,6 +65,14 @@ class ReadRef:
     own_marks: ClassVar[bool] = True  # what it opens was defused when it came in
     timeout_s: ClassVar[float] = 40
 
+    def __init__(self, skills: Skills | None = None) -> None:
+        """Take what else can be opened.
+
+        Args:
+            skills: of the task; None: it has none.
+        """
+        self._skills = skills
+
     def run(self, args: ReadRefArgs, context: ToolContext) -> ToolOutput:
         """Return a page, the lines that match, or the fields.
 
@@ -71,7 +80,11 @@ class ReadRef:
             ToolError: the reference is not this agent's, is gone, or does not hold what
                 is asked for.
         """
-        stored = _opened(args.ref, context, only_result=bool(args.fields))
+        if self._skills and args.ref.startswith(PREFIX):
+            text = context.redact(clean(self._skills.text(args.ref)))
+            stored = _Stored(args.ref, text)
+        else:
+            stored = _opened(args.ref, context, only_result=bool(args.fields))
         if args.fields:
             found = _fields(stored.text, stored.ref, args.fields)
             text = context.redact(clean(found))

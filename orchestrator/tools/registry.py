@@ -10,7 +10,7 @@ from orchestrator.security.untrusted import defused, defused_schema
 from orchestrator.tools.base import Described, Tool
 from orchestrator.tools.schema import input_schema
 
-__all__ = ["Registry", "definition_of"]
+__all__ = ["Registry", "definition_of", "legal_tool_name"]
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")  # what the API accepts
 
@@ -26,6 +26,11 @@ def definition_of(tool: Described) -> dict[str, Any]:
         "description": defused(tool.description),
         "input_schema": defused_schema(input_schema(tool.Args)),
     }
+
+
+def legal_tool_name(name: str) -> bool:
+    """Return whether the API accepts the name of a tool."""
+    return _NAME.fullmatch(name) is not None
 
 
 class Registry:
@@ -44,7 +49,7 @@ class Registry:
         """
         self._tools: dict[str, Tool[Any]] = {}
         for tool in sorted(tools, key=lambda tool: tool.name):
-            if not _NAME.fullmatch(tool.name):
+            if not legal_tool_name(tool.name):
                 raise ValueError(
                     f"tool name `{tool.name[:80]}` must be 1 to 64 ASCII letters, "
                     "digits, dashes or underscores"

@@ -222,7 +222,11 @@ class TestCheck:
             ("objective: x\nagents: [scout]", [], "bad.yaml:2: `agents`: no profile"),
             ("objective: x", ["--set", "limits.usd=a"], "(from `--set limits.usd=a`)"),
             ("objective: x", ["--set", "limits"], "expected `--set key=value`"),
-            ("objective: x\nskills: [a]", [], "bad.yaml:2: `skills`: not yet"),
+            (
+                "objective: x\nmemory: {runs: true}",
+                [],
+                "bad.yaml:2: `memory.runs`: not yet",
+            ),
             ("objective: x\nagents: [mine]", [], "agents/mine.md:2: `description`"),
             ("", [], "bad.yaml: is empty"),
         ],

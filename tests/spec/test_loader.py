@@ -146,13 +146,9 @@ def test_a_bad_task_is_one_message_with_file_line_field_and_what_is_allowed(
 @pytest.mark.parametrize(
     "line",
     [
-        "allow: [write]",
-        "allow: [{shell: ask}]",
-        "tools: ['a.b:c']",
         "mcp_servers: {a: {command: b}}",
         "memory: {scope: project}",
         "memory: {runs: true}",
-        "skills: [x]",
         "redact: [secrets, personal]",
         "redact: []",
     ],

@@ -326,5 +326,5 @@ class TestAllowedTools:
         assert "submit_findings" not in tools
 
     def test_what_the_run_does_not_have_is_left_out(self) -> None:
-        tools = allowed_tools(self.profile(tools=["bash", "grep"]), is_lead=False)
-        assert "bash" not in tools
+        tools = allowed_tools(self.profile(tools=["memory", "grep"]), is_lead=False)
+        assert "memory" not in tools

@@ -1,0 +1,49 @@
+"""The tools of one run that need no port of an agent: which there are, and for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.runtime.host import Host
+from orchestrator.runtime.prepare import Prepared
+from orchestrator.security.permissions import Permission
+from orchestrator.tools.base import Tool
+from orchestrator.tools.files import ListDir, ReadFile
+from orchestrator.tools.recall import Recall
+from orchestrator.tools.refs import ReadRef
+from orchestrator.tools.search import Glob, Grep
+from orchestrator.tools.skills import Skills
+
+__all__ = ["Toolbox", "toolbox"]
+
+
+@dataclass(frozen=True, slots=True)
+class Toolbox:
+    """What agents can be given.
+
+    Attributes:
+        tools: ours that read, those that the task allows, and the user's own.
+        extra: names of the user's own: every agent has them, unless its profile
+            disallows one.
+    """
+
+    tools: tuple[Tool[Any], ...]
+    extra: tuple[str, ...]
+
+
+def toolbox(
+    prepared: Prepared, host: Host, permissions: Collection[Permission]
+) -> Toolbox:
+    """Return the tools of a run.
+
+    Args:
+        prepared: the task and what it names.
+        host: with the caller's own tools.
+        permissions: what agents may have at all.
+    """
+    skills = Skills(prepared.skills, runs_scripts="shell" in permissions)
+    ours = (ReadFile(), ListDir(), Grep(), Glob(), ReadRef(skills), Recall())
+    own = (*host.tools, *prepared.tools)
+    return Toolbox((*ours, *own), tuple(tool.name for tool in own))
