@@ -9,7 +9,6 @@ everybody sees that something is odd, and `as_written` can take it back.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Any, Final
 
 __all__ = ["SAID", "SAID_FIRST", "SIGN", "as_written", "defused", "defused_schema"]
@@ -82,7 +81,8 @@ SAID_FIRST: Final = (
 # only where a text stands in one.
 _HEADING: Final = (
     r"(?=(?:Constraints|Context files|Objective|Questions|Scope|Background|Deliverable"
-    r"|Subagents|Setting|Workspace|Further question|Missing|Limits from now on)[ \t]*$)"
+    r"|Subagents|Setting|Workspace|Skills|Further question|Missing|Limits from now on)"
+    r"[ \t]*$)"
 )
 _HEADINGS: Final = re.compile(rf"^(#{{1,2}}) {_HEADING}", re.MULTILINE)
 _HEADINGS_BACK: Final = re.compile(rf"^(#{{1,2}}){SIGN}{_HEADING}", re.MULTILINE)
@@ -181,19 +181,12 @@ def _seen(text: str) -> str:
     """Return `text` without what is there and cannot be seen."""
     text = _HIDDEN.sub(_told, text)
     text = _TURNING.sub("\ufffd", text)
-    if not _THIN_CHAR.search(text):
-        return text
-    return "\n".join(map(_solid, text.split("\n")))
+    # Where thin characters hide a mark, none of them stays.
+    bare = _THIN_CHAR.sub("", text)
+    return text if _unmarked(bare, beside_ours=True) == bare else bare
 
 
 def _told(match: re.Match[str]) -> str:
     if match["flag"]:
         return match[0]
     return f"[invisible characters left out: {len(match[0])}]"
-
-
-@lru_cache(maxsize=1024)
-def _solid(line: str) -> str:
-    """Return a line without its thin characters where they hide a mark."""
-    bare = _THIN_CHAR.sub("", line)
-    return line if _unmarked(bare, beside_ours=True) == bare else bare

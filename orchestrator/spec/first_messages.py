@@ -126,7 +126,10 @@ def workspace_text(
     """
     book = book or PromptBook()
     text = book.fill("workspace", root_name=root_name, facts=_bullets(facts))
-    lines = _bullets(f"`skill:{each.name}`: {each.description}" for each in skills)
+    lines = _bullets(
+        f"`skill:{each.name}`: {defused(each.description, beside_ours=True)}"
+        for each in skills
+    )
     parts = (text.rstrip("\n"), _section(book, "skills", lines).rstrip("\n"))
     return "\n\n".join(filter(None, parts)) if lines else text
 
