@@ -11,14 +11,14 @@ import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
+import orjson
 import pytest
 from injection_bench import CANARY, CONSTRAINT, LIMITS, SECRET, InjectionBench, Outcome
-from injections import INJECTIONS, Injection, is_lead, sent_text
+from injections import INJECTIONS, Injection, is_lead
 from run_bench import OBJECTIVE
 
 from orchestrator.messages import text_of
 from orchestrator.models.base import ModelRequest
-from orchestrator.security.untrusted import defused
 
 ALLOWANCES = ((), ("write",), ("shell",), ("network",), ("write", "shell"))
 ROLES = ("lead", "subagent")
@@ -97,25 +97,20 @@ def _the_run_is_bounded_and_ends(outcome: Outcome) -> None:
 
 
 def _nothing_passes_for_the_program(outcome: Outcome) -> None:
-    """What came from outside is as the program defuses it, wherever it stands."""
     for request in outcome.ended.requests:
-        text = sent_text(request)
-        assert not any("\U000e0000" <= char <= "\U000e007f" for char in text)
+        told = _told(request)
+        for mark in outcome.policy.injection.marks:
+            assert mark not in told
+        # The only frames are the program's own, one within no other.
         for message in request.messages:
             if message["role"] == "user":
-                told = text_of(message["content"])
-                assert told.count("<findings ") == told.count("</findings>")
-    planted = outcome.policy.injection.text
-    for line in planted.splitlines():
-        if defused(line) != line:
-            assert all(
-                line not in told for told in map(_told, outcome.ended.requests)
-            ), line
+                text = text_of(message["content"])
+                assert text.count("<findings ") == text.count("</findings>")
 
 
 def _told(request: ModelRequest) -> str:
     """All that a request tells the model, without what it said itself."""
-    tools = [tool["description"] for tool in request.tools]
+    tools = [orjson.dumps(tool).decode() for tool in request.tools]
     users = [each for each in request.messages if each["role"] == "user"]
     texts = [text_of(message["content"]) for message in users]
     return "\n".join([text_of(request.system), *tools, *texts])

@@ -46,7 +46,7 @@ class Injection:
         path: of the file.
         via: the tool that brings it in, for files.
         needs: permissions without which the orders come to nothing.
-        marks: it imitates a mark that must not come through.
+        marks: what must not come through as it is.
         endless: the orders are followed again and again.
         pdf: the file is one.
     """
@@ -60,7 +60,7 @@ class Injection:
     path: str = ""
     via: str = "read_file"
     needs: list[str] = field(default_factory=list)
-    marks: bool = False
+    marks: list[str] = field(default_factory=list)
     endless: bool = False
     pdf: bool = False
 
