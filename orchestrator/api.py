@@ -33,6 +33,7 @@ from orchestrator.runtime.prepare import Prepared, prepare
 from orchestrator.runtime.result import RunResult
 from orchestrator.runtime.resume import read_past, resume_run
 from orchestrator.runtime.run import Live, start
+from orchestrator.security.permissions import Asker
 from orchestrator.spec.loader import load_task, resolve_task
 from orchestrator.spec.task import Task
 from orchestrator.store.layout import find_run
@@ -56,6 +57,8 @@ class Orchestrator:
             default: the one each task names.
         tools: your own tools, for every agent.
         clock: the time; default: the machine's.
+        asker: answers where a task says `ask`: is given agent, tool, and what would
+            happen; returns `once`, `always` or `no`. Without one it means no.
     """
 
     def __init__(
@@ -65,12 +68,14 @@ class Orchestrator:
         model: Model | None = None,
         tools: Sequence[Tool[Any]] = (),
         clock: Clock | None = None,
+        asker: Asker | None = None,
     ) -> None:
         self._host = Host.of_process(
             runs_dir=None if runs_dir is None else Path(runs_dir),
             model=model,
             tools=tuple(tools),
             clock=clock,
+            asker=asker,
         )
         self._group: TaskGroup | None = None
         self._live: list[Live] = []

@@ -10,6 +10,12 @@ from pathlib import Path
 
 import click
 
+from orchestrator.cli.changes_text import (
+    Found,
+    change_lines,
+    changed_phrase,
+    changes_json,
+)
 from orchestrator.cli.notes_text import rendered_notes
 from orchestrator.cli.options import json_option, runs_dir_option
 from orchestrator.cli.output import (
@@ -26,11 +32,13 @@ from orchestrator.cli.output import (
 from orchestrator.cli.tables import agent_table, run_table, summary_lines
 from orchestrator.errors import StoreError
 from orchestrator.events.phrases import count_phrase, quoted
+from orchestrator.inspection.changes import diffs_of
 from orchestrator.inspection.reading import (
     load_run,
     summarize,
 )
 from orchestrator.inspection.run import RunView
+from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.layout import RunFolder, find_run, list_runs
 from orchestrator.store.lock import is_held
 
@@ -82,12 +90,34 @@ back       tokens it handed back to its parent
 
 @click.command(help=SHOW_HELP)
 @click.argument("run")
+@click.option("--changes", is_flag=True, help="What it changed in files, as a diff.")
 @runs_dir_option
 @json_option
-def show(run: str, runs_dir: Path, as_json: bool) -> None:
+def show(run: str, changes: bool, runs_dir: Path, as_json: bool) -> None:
     """Show how a run stands."""
     folder = find_run(runs_dir, run)
     view = load_run(folder)
+    found = tuple(diffs_of(view.changes, Artifacts(folder.artifacts).read_text))
+    if changes:
+        _print_changes(folder, found, as_json=as_json)
+    else:
+        _print_state(folder, view, found, as_json=as_json)
+
+
+def _print_changes(folder: RunFolder, found: Found, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"run": folder.path.name, **changes_json(found, with_diff=True)})
+    elif found:
+        for line in change_lines(found, style=Style()):
+            print(line)
+    else:
+        name = safe(folder.path.name)
+        print(f"no files were changed in {name}", file=sys.stderr)
+
+
+def _print_state(
+    folder: RunFolder, view: RunView, found: Found, *, as_json: bool
+) -> None:
     now = datetime.now(UTC) if view.is_running else None
     files = {
         "folder": folder.path,
@@ -98,7 +128,8 @@ def show(run: str, runs_dir: Path, as_json: bool) -> None:
     there = {name: str(path) for name, path in files.items() if path.exists()}
     earlier = [str(path) for path in folder.earlier_reports()]
     if as_json:
-        print_json({**view.to_dict(now), "files": there, "earlier_reports": earlier})
+        state = {**view.to_dict(now), "files": there, "earlier_reports": earlier}
+        print_json({**state, "files_changed": changes_json(found, with_diff=False)})
         return
     style = Style()
     for line in summary_lines(view, handle=folder.handle, now=now, style=style):
@@ -109,6 +140,8 @@ def show(run: str, runs_dir: Path, as_json: bool) -> None:
     for index, line in enumerate(_remarks(view)):
         print(line if index else "\n" + line)
     print()
+    if found:
+        print(f"files changed: {changed_phrase(found)}; see --changes\n")
     for name, place in there.items():
         print(pad(name, 12) + safe(place))
     if "report" not in there:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from orchestrator.context import cues
 from orchestrator.context.bearing import forbids, obliges
+from orchestrator.context.main_argument import main_argument
 from orchestrator.context.statements import split
 from orchestrator.context.stubs import digest_of, without_stubs
 from orchestrator.context.summary import SECTIONS, Section, Summary, fit, parse
@@ -44,18 +45,6 @@ _ODD: Final = 1.5
 _EARLIER: Final = 0.35
 """How new a line of the earlier summary counts."""
 
-_MAIN_ARGUMENTS: Final = (
-    "path",
-    "file_path",
-    "file",
-    "command",
-    "pattern",
-    "query",
-    "url",
-    "ref",
-    "title",
-    "name",
-)
 _FIGURES: Final = re.compile(r"[0-9a-f]*\d[0-9a-f]*")
 _WORD: Final = re.compile(r"[A-Za-z_][\w./-]*\w|\d[\d.,:]*|[\u3400-\u9fff]{2}")
 _POINTER: Final = re.compile(r"\bart_[0-9a-f]{6,64}\b|https?://[^\s<>\"')\]]+")
@@ -141,12 +130,8 @@ def _told(call: Block) -> str:
     """Return name and main argument of a call."""
     given: Any = call.get("input")
     arguments = given if isinstance(given, dict) else {}
-    main = next(
-        (arguments[name] for name in _MAIN_ARGUMENTS if name in arguments), None
-    )
-    if main is None:
-        main = next((v for v in arguments.values() if isinstance(v, str | int)), "")
-    argument = one_line(str(main), _ARGUMENT_CHARS)
+    main = main_argument(arguments)
+    argument = "" if main is None else one_line(str(main), _ARGUMENT_CHARS)
     return f"{call['name']} `{argument}`" if argument else str(call["name"])
 
 

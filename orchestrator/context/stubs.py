@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from orchestrator.context.clipping import safe_end
+from orchestrator.context.main_argument import main_argument
 from orchestrator.messages import clean_text, one_line
 
 __all__ = ["digest_of", "short_call", "stub", "without_stubs"]
@@ -15,11 +16,6 @@ __all__ = ["digest_of", "short_call", "stub", "without_stubs"]
 _MARK: Final = "[Cleared: "
 _NAME_CHARS = 40
 _ARGUMENT_CHARS = 100
-# What a call is about, where it has one of these; in this order.
-_MAIN: Final = (
-    "path", "pattern", "query", "ref", "command", "url", "agent", "agents", "section",
-    "question", "title", "name",
-)  # fmt: skip
 
 
 def digest_of(text: str) -> str:
@@ -83,12 +79,8 @@ def stub(
 
 def short_call(name: str, given: Mapping[str, Any]) -> str:
     """Return a call in short, like `read_file("a.py", first_line=200)`."""
-    key = next((key for key in _MAIN if given.get(key)), None)
-    if key is None:
-        key = next((key for key in given if given[key] not in (None, "")), None)
-    parts = []
-    if key is not None:
-        parts.append(_written(given[key]))
+    main = main_argument(given)
+    parts = [] if main is None else [_written(main)]
     first = given.get("first_line")
     if isinstance(first, int) and first > 1:
         parts.append(f"first_line={min(first, 10**9)}")

@@ -40,6 +40,8 @@ class RunStarted(Payload):
     prices: dict[str, Any] = field(default_factory=dict)
     """Model → its price: `source`, `date`, and `bands` of dollars per million tokens.
     A model whose price is unknown is not in it."""
+    tool_folders: list[str] = field(default_factory=list)
+    """Where the user's own tools were looked for, besides what is installed."""
 
 
 @dataclass(frozen=True, slots=True)

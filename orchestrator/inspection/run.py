@@ -15,6 +15,7 @@ from orchestrator.events import KINDS, Event, WorkTime
 from orchestrator.events.arrivals import arrivals
 from orchestrator.events.phrases import number
 from orchestrator.inspection.agents import AgentView
+from orchestrator.inspection.changes import Changes
 from orchestrator.inspection.limits import LimitUse, limit_uses
 from orchestrator.inspection.prices import Prices
 from orchestrator.inspection.tokens import Cost, Tokens
@@ -81,6 +82,7 @@ class RunView:
     report_attempts: int = 0
     citations: int = 0
     wrong_citations: list[str] = field(default_factory=list)
+    changes: Changes = field(default_factory=Changes)
     _work: WorkTime = field(default_factory=WorkTime)
 
     def apply(self, event: Event) -> None:
@@ -99,6 +101,7 @@ class RunView:
             self.unknown[event.kind] = self.unknown.get(event.kind, 0) + 1
         elif event.agent:
             self.agent(event.agent).apply(event, at)
+            self.changes.apply(event)
             self._deliver(event)
         self.last_at = at or self.last_at
 
@@ -275,8 +278,7 @@ class RunView:
         models, limits = data.get("models"), data.get("limits")
         self.models = models if isinstance(models, dict) else {}
         self.limits = limits if isinstance(limits, dict) else {}
-        self.state = "running"
-        self.started_at = at
+        self.state, self.started_at = "running", at
 
     def _on_resumed(self, event: Event, _at: datetime | None) -> None:
         self.resumes += 1
@@ -284,8 +286,7 @@ class RunView:
         self._raise_limits(event)
         self.state, self.reason, self.exit_code = "running", "", None
         self.resume_at = ""
-        self.ended_at, self.missing, self.traceback = None, [], ""
-        self.stopped = []
+        self.ended_at, self.missing, self.stopped, self.traceback = None, [], [], ""
         for agent in self.agents.values():
             agent.interrupt()
             agent.resumed()

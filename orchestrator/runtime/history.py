@@ -55,6 +55,8 @@ _KEPT = frozenset(
     )
 )  # fmt: skip
 """Kinds that are read again whoever they are about."""
+_SEEN = ("files", "changes")
+"""Fields of a result that tell what its agent knows of files."""
 
 
 @dataclass(slots=True)
@@ -192,8 +194,7 @@ class History:
 
     def _see(self, event: Event, artifacts: Artifacts) -> None:
         try:
-            files = event.data.get("files")
-            if isinstance(files, dict):
+            if any(isinstance(event.data.get(name), dict) for name in _SEEN):
                 event = _whole(event, artifacts)
             self.sightings.apply(event)
         except StoreError as error:

@@ -54,6 +54,7 @@ class Prepared:
         notices: for the user, a line each.
         numbers: of the lead's context, then of those of each profile it may send.
         tools: the user's own that the task names.
+        tool_folders: where those were looked for, besides what is installed.
         skills: those that the task names.
     """
 
@@ -67,6 +68,7 @@ class Prepared:
     notices: tuple[str, ...]
     numbers: tuple[AgentNumbers, ...]
     tools: tuple[Tool[Any], ...] = ()
+    tool_folders: tuple[Path, ...] = ()
     skills: tuple[Skill, ...] = ()
 
 
@@ -144,6 +146,7 @@ def prepare(
             own_tools=tools,
         ),
         tools=tools,
+        tool_folders=(folder, here),
         skills=skills,
     )
 

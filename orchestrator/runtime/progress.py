@@ -14,6 +14,7 @@ import structlog
 from orchestrator.agent.budget import Amount
 from orchestrator.agent.usage import Spent
 from orchestrator.clock import Clock
+from orchestrator.context.main_argument import main_argument
 from orchestrator.errors import StoreError
 from orchestrator.events import (
     Event,
@@ -138,8 +139,7 @@ class Progress:
                 if event.agent == LEAD:
                     self._noted = event.seq
             case ToolStarted.KIND if data["effects"] == "effects":
-                what = orjson.dumps(data["input"]).decode()[:MAX_EFFECT_CHARS]
-                self._effects.append(f"{event.agent}: {data['name']} {what}")
+                self._effects.append(f"{event.agent}: {_effect(data)}")
 
     def restore(self, events: Iterable[Event], history: History) -> None:
         """Take over what earlier processes did, without writing.
@@ -251,6 +251,17 @@ class Progress:
             "versions": started.data["versions"],
         }
         return orjson.dumps(record, option=orjson.OPT_INDENT_2) + b"\n"
+
+
+def _effect(data: dict[str, Any]) -> str:
+    """Return a call in short: what it is about, then what else it was given."""
+    given = data["input"]
+    main = main_argument(given)
+    rest = {name: value for name, value in given.items() if value is not main}
+    said = [main] if isinstance(main, str) else []
+    if not said or rest:
+        said.append(orjson.dumps(rest if said else given).decode())
+    return f"{data['name']} {' '.join(said)[:MAX_EFFECT_CHARS]}"
 
 
 def _holds(path: Path, data: bytes) -> bool:

@@ -24,13 +24,13 @@ from orchestrator.events import (
     parse,
 )
 from orchestrator.ids import LEAD
+from orchestrator.runtime.again import prepared_again
 from orchestrator.runtime.costs import models_used, price_changes
 from orchestrator.runtime.history import History
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.inputs import changed_inputs
 from orchestrator.runtime.parked import when
 from orchestrator.runtime.past import Past, parked_until, state_of
-from orchestrator.runtime.prepare import Prepared, prepare
 from orchestrator.runtime.reopening import (
     check_covers_used,
     check_partial,
@@ -50,9 +50,6 @@ from orchestrator.runtime.session import (
     versions,
 )
 from orchestrator.runtime.snapshots import read_history
-from orchestrator.spec.context_files import ContextFile
-from orchestrator.spec.loader import load_task
-from orchestrator.spec.task import ModelChoice
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.disk import remove_halves
 from orchestrator.store.eventlog import EventLog
@@ -106,7 +103,7 @@ def read_past(
             )
     begun = parse(first, RunStarted) if first else None
     changed = {**_raised_before(events, begun), **(overrides or {})}
-    prepared = _prepared(folder, host, changed, begun)
+    prepared = prepared_again(folder, host, changed, begun)
     check_covers_used(overrides or {}, prepared, used_of(history))
     if question:
         check_raised(folder, events, prepared, history, command="ask")
@@ -178,32 +175,6 @@ def _raised_before(events: Sequence[Event], begun: RunStarted | None) -> dict[st
         for name, value in limits.items()
         if value != first.get(name)
     }
-
-
-def _prepared(
-    folder: RunFolder, host: Host, changed: dict[str, str], begun: RunStarted | None
-) -> Prepared:
-    """Return the task as it began: its models and context files are in the log."""
-    is_kept = begun is not None and begun.context is not None
-    # Files that are gone by now must not keep the run from going on.
-    task = load_task(folder.task, {**changed, **({"context": "[]"} if is_kept else {})})
-    if begun is not None:
-        models = ModelChoice(
-            lead=begun.models["lead"], subagents=begun.models["subagents"]
-        )
-        task = task.model_copy(update={"model": models})
-    prepared = prepare(
-        task,
-        settings=host.settings,
-        env=host.env,
-        price_of=host.price,
-        task_folder=folder.inputs,
-        needs_credentials=not host.brings_model,
-    )
-    if begun is None or begun.context is None:
-        return prepared
-    files = tuple(ContextFile(each["path"], each["text"]) for each in begun.context)
-    return replace(prepared, context_files=files)
 
 
 def _damage(history: History) -> Iterator[str]:

@@ -233,6 +233,7 @@ def started(session: Session, salt: bytes) -> RunStarted:
         facts=session.facts,
         context=[asdict(each) for each in session.context_files],
         prices=prices(session),
+        tool_folders=[str(each) for each in prepared.tool_folders],
     )
 
 

@@ -9,12 +9,15 @@ from typing import Any
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.security.permissions import Permission
+from orchestrator.spec.foreign import available_tools
 from orchestrator.tools.base import Tool
 from orchestrator.tools.files import ListDir, ReadFile
 from orchestrator.tools.recall import Recall
 from orchestrator.tools.refs import ReadRef
+from orchestrator.tools.replacing import Writer
 from orchestrator.tools.search import Glob, Grep
 from orchestrator.tools.skills import Skills
+from orchestrator.tools.writing import EditFile, WriteFile
 
 __all__ = ["Toolbox", "toolbox"]
 
@@ -44,6 +47,14 @@ def toolbox(
         permissions: what agents may have at all.
     """
     skills = Skills(prepared.skills, runs_scripts="shell" in permissions)
-    ours = (ReadFile(), ListDir(), Grep(), Glob(), ReadRef(skills), Recall())
+    writer = Writer()
+    ours: tuple[Tool[Any], ...] = (
+        ReadFile(), ListDir(), Grep(), Glob(), ReadRef(skills), Recall(),
+        WriteFile(writer), EditFile(writer),
+    )  # fmt: skip
+    there = available_tools(permissions)
     own = (*host.tools, *prepared.tools)
-    return Toolbox((*ours, *own), tuple(tool.name for tool in own))
+    return Toolbox(
+        (*(tool for tool in ours if tool.name in there), *own),
+        tuple(tool.name for tool in own),
+    )

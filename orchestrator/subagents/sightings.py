@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from orchestrator.events import (
     ContextCompacted,
     Event,
+    FileChange,
     FileSeen,
     SubagentAccepted,
     SubagentEnded,
@@ -29,7 +30,8 @@ class Sightings:
     Attributes:
         explored: agent id → estimated tokens of all that its reading tools had, before
             clipping.
-        seen: agent id → path → versions, the newest last.
+        seen: agent id → path → versions, the newest last; the lines of each that it
+            knows without a gap are its page.
         delivered: path → most lines of any version that those others saw.
         parents: subagent of a subagent → that one, which may quote what it saw.
     """
@@ -92,15 +94,34 @@ class Sightings:
         self._see_files(event)
 
     def _see_files(self, event: Event) -> None:
+        changes = {
+            each.path: each
+            for entry in event.data.get("changes") or ()
+            for each in (
+                entry if isinstance(entry, FileChange) else FileChange.stored(entry),
+            )
+        }
         for entry in event.data.get("files") or ():
             seen = entry if isinstance(entry, FileSeen) else FileSeen.stored(entry)
+            change = changes.get(seen.path)
+            if change is not None and self._knows_all(event.agent, change):
+                seen = replace(seen, first=1, last=seen.lines)
             self._add(event.agent, seen)
+
+    def _knows_all(self, agent: str, change: FileChange) -> bool:
+        """Return whether an agent that made a change knows all lines afterwards."""
+        return not change.before or any(
+            each.sha256 == change.before_sha256
+            and each.first == 1
+            and each.last == each.lines
+            for each in self.of(agent).get(change.path, ())
+        )
 
     def _add(self, agent: str, seen: FileSeen) -> None:
         versions = self.seen.setdefault(agent, {}).setdefault(seen.path, [])
         # One file may have several texts: as it is, and as its page reads.
         if seen in versions:
-            versions.remove(seen)
+            seen = _joined(versions.pop(versions.index(seen)), seen)
         versions.append(seen)
 
     def of(self, agent: str) -> dict[str, list[FileSeen]]:
@@ -127,3 +148,14 @@ class Sightings:
             for path, versions in files.items():
                 most[path] = max(most.get(path, 0), *(each.lines for each in versions))
         return most
+
+
+def _joined(before: FileSeen, now: FileSeen) -> FileSeen:
+    """Return a version with what is known of it: both pages, if they meet."""
+    if not before.first or not now.first:
+        return now if now.first else before
+    if now.first > before.last + 1 or before.first > now.last + 1:
+        return now
+    return replace(
+        now, first=min(before.first, now.first), last=max(before.last, now.last)
+    )

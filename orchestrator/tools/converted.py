@@ -6,6 +6,7 @@ PDF, DOCX and HTML, and texts that are not UTF-8. ripgrep searches the artifacts
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -25,7 +26,7 @@ from orchestrator.tools.extraction import (
 from orchestrator.tools.hits import FileHit, parse_line
 from orchestrator.tools.ripgrep import lines_of_ripgrep
 from orchestrator.tools.threads import stop_if_abandoned
-from orchestrator.tools.versions import MAX_KEPT_BYTES, read_bytes
+from orchestrator.tools.versions import MAX_KEPT_BYTES, opened, read_bytes
 
 __all__ = ["DOCUMENT_TYPE", "Converted", "Limits", "may_name_documents", "order_of"]
 
@@ -104,14 +105,14 @@ class Converted:
                 self._add(path, may_be_text=may_be_text)
 
     def _add(self, path: str, *, may_be_text: bool) -> None:
-        real = self.context.workspace.real_root / path
+        workspace = self.context.workspace
         try:
-            size = real.stat().st_size
-            with real.open("rb") as file:
+            with opened(workspace, path) as file:
+                size = os.fstat(file.fileno()).st_size
                 head = file.read(_HEAD_BYTES)
-        except OSError:
+        except ToolError:
             return  # ripgrep tells of it
-        kind = kind_of(real.name, head)
+        kind = kind_of(path, head)
         if not kind and may_be_text and _may_be_text(head, size):
             kind = TEXT
         if not kind or (kind == "html" and not is_installed(kind)):
@@ -125,7 +126,7 @@ class Converted:
         self._bytes += size
         left = self._deadline - time.monotonic()
         try:
-            data = read_bytes(real, path)
+            data = read_bytes(workspace, path)
             kept = kept_text(path, kind, data, self.context, limit_s=left)
         except StillReading:
             self._leave_out(kind, _NO_TIME, path)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import ClassVar
+from typing import BinaryIO, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.errors import ToolError
 from orchestrator.events import FileSeen
 from orchestrator.evidence import split_lines
+from orchestrator.security.beneath import entries
 from orchestrator.store.layout import is_run
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
 from orchestrator.tools.decoding import describe_binary, encoding_of
@@ -20,7 +20,7 @@ from orchestrator.tools.pages import Source, page_output
 from orchestrator.tools.versions import (
     MAX_KEPT_BYTES,
     keep,
-    read_bytes,
+    opened,
     read_window,
 )
 
@@ -67,24 +67,21 @@ class ReadFile:
         """
         path = context.workspace.resolve_file(args.path)
         name = context.workspace.relative(path)
-        try:
-            size = path.stat().st_size
-            with path.open("rb") as file:
-                head = file.read(_HEAD_BYTES)
-        except OSError as error:
-            raise ToolError(f"cannot read `{name}`: {error.strerror}") from error
-        if not head:
+        with opened(context.workspace, name) as file:
+            size = os.fstat(file.fileno()).st_size
+            head = file.read(_HEAD_BYTES)
+            kind = kind_of(path.name, head)
+            if size > MAX_KEPT_BYTES and not (kind and size <= MAX_DOCUMENT_BYTES):
+                return _big(file, name, head, args, context)
+            data = head + file.read()
+        if not data:
             return ToolOutput(f"`{name}` is empty.")
-        kind = kind_of(path.name, head)
-        if size > MAX_KEPT_BYTES and not (kind and size <= MAX_DOCUMENT_BYTES):
-            return _big(path, name, head, args, context)
-        return _whole(path, name, kind, args, context)
+        return _whole(data, name, kind, args, context)
 
 
 def _whole(
-    path: Path, name: str, kind: str, args: ReadFileArgs, context: ToolContext
+    data: bytes, name: str, kind: str, args: ReadFileArgs, context: ToolContext
 ) -> ToolOutput:
-    data = read_bytes(path, name)
     kept = kept_text(name, kind, data, context, limit_s=_WAIT_S) if kind else None
     if kept is not None:
         seen, note = kept.seen, kept.note
@@ -102,22 +99,20 @@ def _whole(
 
 
 def _big(
-    path: Path, name: str, head: bytes, args: ReadFileArgs, context: ToolContext
+    file: BinaryIO, name: str, head: bytes, args: ReadFileArgs, context: ToolContext
 ) -> ToolOutput:
     encoding = encoding_of(head, is_whole=False)
-    size = path.stat().st_size
+    size = os.fstat(file.fileno()).st_size
     if encoding is None:
         return _binary(name, head, size)
-    try:
-        window = read_window(
-            path,
-            encoding,
-            context,
-            first_line=args.first_line,
-            max_chars=_WINDOW_CHARS,
-        )
-    except OSError as error:
-        raise ToolError(f"cannot read `{name}`: {error.strerror}") from error
+    file.seek(0)
+    window = read_window(
+        file,
+        encoding,
+        context,
+        first_line=args.first_line,
+        max_chars=_WINDOW_CHARS,
+    )
     seen = FileSeen(name, window.sha256, "", window.total)
     source = Source(
         name,
@@ -187,11 +182,11 @@ class ListDir:
         files: list[str] = []
         runs = 0
         try:
-            with os.scandir(path) as entries:
-                for entry in entries:
+            with entries(workspace.real_root, name) as found:
+                for entry in found:
                     if not workspace.allows(f"{above}{entry.name}"):
                         continue
-                    if _is_folder(entry) and is_run(Path(entry.path)):
+                    if _is_folder(entry) and is_run(path / entry.name):
                         runs += 1
                     else:
                         (folders if _is_folder(entry) else files).append(_row(entry))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -12,7 +13,7 @@ from orchestrator.tools.base import ToolContext, ToolOutput
 from orchestrator.tools.cleaning import clean
 from orchestrator.tools.decoding import decode
 from orchestrator.tools.pages import around, fitting
-from orchestrator.tools.versions import Version, keep, read_bytes
+from orchestrator.tools.versions import Version, keep, opened
 
 __all__ = ["FileHit", "Shower", "parse_line"]
 
@@ -215,12 +216,12 @@ class Shower:
         return self._versions[path]
 
     def _kept(self, path: str) -> _Kept | None:
-        real = self.context.workspace.real_root / path
         try:
-            if real.stat().st_size > _MAX_FILE_BYTES:
-                return None
-            data = read_bytes(real, path)
-        except (OSError, ToolError):
+            with opened(self.context.workspace, path) as file:
+                if os.fstat(file.fileno()).st_size > _MAX_FILE_BYTES:
+                    return None
+                data = file.read()
+        except ToolError:
             return None  # it went away since; the line is still worth showing
         text = decode(data)
         if text is None:

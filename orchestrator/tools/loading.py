@@ -6,8 +6,11 @@ import inspect
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from orchestrator.errors import SpecError
@@ -15,7 +18,7 @@ from orchestrator.tools.base import Tool
 from orchestrator.tools.own import FunctionTool
 from orchestrator.tools.registry import definition_of, legal_tool_name
 
-__all__ = ["ENTRY_POINTS", "load_tools"]
+__all__ = ["ENTRY_POINTS", "load_tools", "usable_tools"]
 
 ENTRY_POINTS = "orchestrator.tools"
 """Group under which packages offer tools. None is loaded unless a task names it."""
@@ -28,11 +31,13 @@ def load_tools(
 ) -> tuple[Tool[Any], ...]:
     """Return the tools that a task names, in its order.
 
-    Their modules are imported, which runs their code: the task asks for that.
+    Their modules are imported, which runs their code: the task asks for that. Of the
+    folders only the very module or package that is named is: what else it imports must
+    be installed, so that nothing in a folder can take the place of a missing package.
 
     Args:
         names: `package.module:function`, or the name of an entry point.
-        folders: where modules are looked for after what is installed.
+        folders: where that module or package is looked for if it is not installed.
         taken: names of tools that there are already.
 
     Raises:
@@ -42,7 +47,7 @@ def load_tools(
     found: dict[str, Tool[Any]] = {}
     for index, written in enumerate(names):
         field = f"tools.{index}"
-        with _importable(folders):
+        with _importable(written.partition(":")[0], folders):
             made = _made(_loaded(written, field), written, field)
         if made.name in taken or made.name in found:
             raise SpecError(
@@ -52,6 +57,28 @@ def load_tools(
             )
         found[made.name] = made
     return tuple(found.values())
+
+
+def usable_tools(
+    names: Sequence[str], *, folders: Sequence[Path]
+) -> tuple[tuple[Tool[Any], ...], list[str]]:
+    """Return those tools of an earlier process that are still there, and what is not.
+
+    Args:
+        names: as the task has them.
+        folders: as for `load_tools`.
+
+    Returns:
+        The tools, and a line for each that is gone.
+    """
+    found: list[Tool[Any]] = []
+    lost: list[str] = []
+    for written in names:
+        try:
+            found += load_tools([written], folders=folders, taken=())
+        except SpecError as error:
+            lost.append(f"a tool of the task is gone: {error.message}")
+    return tuple(found), lost
 
 
 def _loaded(written: str, field: str) -> object:
@@ -112,13 +139,30 @@ def _as_tool(found: Any) -> Tool[Any]:  # noqa: ANN401 - whatever a task names
     return tool
 
 
+class _Beside(MetaPathFinder):
+    """Finds one module or package in some folders, and nothing else."""
+
+    def __init__(self, name: str, folders: Sequence[Path]) -> None:
+        self._name, self._folders = name, [str(each) for each in folders]
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,
+        target: ModuleType | None = None,
+    ) -> ModuleSpec | None:
+        """Return where the module is; None: not here."""
+        if fullname != self._name or path is not None:
+            return None
+        return PathFinder.find_spec(fullname, self._folders, target)
+
+
 @contextmanager
-def _importable(folders: Sequence[Path]) -> Iterator[None]:
-    """Let modules be imported from `folders` too, after all that is installed."""
-    added = [str(each) for each in folders if str(each) not in sys.path]
-    sys.path += added
+def _importable(module: str, folders: Sequence[Path]) -> Iterator[None]:
+    """Let the package of `module` be imported from `folders`, if not installed."""
+    finder = _Beside(module.strip().partition(".")[0], folders)
+    sys.meta_path.append(finder)
     try:
         yield
     finally:
-        for each in added:
-            sys.path.remove(each)
+        sys.meta_path.remove(finder)

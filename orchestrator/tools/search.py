@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import os
 import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
@@ -13,6 +14,7 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.errors import ToolError
+from orchestrator.security.workspace import Workspace
 from orchestrator.store.layout import is_run
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
 from orchestrator.tools.converted import (
@@ -26,6 +28,7 @@ from orchestrator.tools.globs import asks_for_hidden, ignore_lines, matcher
 from orchestrator.tools.hits import FileHit, Shower, parse_line
 from orchestrator.tools.ripgrep import lines_of_ripgrep
 from orchestrator.tools.scan import MAX_LITERAL_CHARS, Scan, simple_scan
+from orchestrator.tools.versions import opened
 
 __all__ = ["Glob", "Grep"]
 
@@ -128,7 +131,7 @@ class _Search:
         name = context.workspace.relative(self.target)
         if self.target.is_file():
             scan = simple_scan(args.pattern)
-            text = _small_text(self.target)
+            text = _small_text(context.workspace, name)
             self._converted.add([name], may_be_text=text is None or "\0" in text)
             if not self._converted.covers(name):
                 if scan is not None and text is not None and scan.fits(text):
@@ -173,13 +176,14 @@ def _scanned(
         yield FileHit(name, found)
 
 
-def _small_text(path: Path) -> str | None:
+def _small_text(workspace: Workspace, name: str) -> str | None:
     """Return the text of a small UTF-8 file, or None."""
     try:
-        if path.stat().st_size > MAX_LITERAL_CHARS:
-            return None
-        return path.read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError):
+        with opened(workspace, name) as file:
+            if os.fstat(file.fileno()).st_size > MAX_LITERAL_CHARS:
+                return None
+            return file.read().decode("utf-8")
+    except (ToolError, UnicodeDecodeError):
         return None
 
 

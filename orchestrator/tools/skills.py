@@ -40,10 +40,11 @@ class Skills:
         if skill is None:
             there = listed(PREFIX + each for each in self._skills)
             raise ToolError(f"there is no skill `{ref[:80]}`; there are: {there}")
-        found = Workspace(skill.folder).resolve_file(path or FILE)
+        folder = Workspace(skill.folder)
+        found = folder.resolve_file(path or FILE)
         if found.stat().st_size > MAX_KEPT_BYTES:
             raise ToolError(f"`{ref[:80]}` is too big to be opened")
-        text = plain(read_bytes(found, ref[:80]))
+        text = plain(read_bytes(folder, folder.relative(found)))
         if text is None:
             raise ToolError(f"`{ref[:80]}` is no text; it cannot be shown")
         return text.text if path else f"{text.text.rstrip()}\n\n{self._foot(skill)}\n"

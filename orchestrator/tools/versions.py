@@ -6,17 +6,29 @@ import codecs
 import hashlib
 import io
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from typing import BinaryIO
 
 from orchestrator.errors import ToolError
 from orchestrator.events import FileSeen
 from orchestrator.evidence import split_lines
 from orchestrator.ids import sha256
+from orchestrator.security.beneath import open_file
+from orchestrator.security.workspace import Workspace
 from orchestrator.tools.base import ToolContext
 from orchestrator.tools.cleaning import clean
 
-__all__ = ["MAX_KEPT_BYTES", "Version", "Window", "keep", "read_bytes"]
+__all__ = [
+    "MAX_KEPT_BYTES",
+    "Version",
+    "Window",
+    "as_shown",
+    "keep",
+    "opened",
+    "read_bytes",
+    "read_window",
+]
 
 MAX_KEPT_BYTES = 5_000_000
 """A bigger file is read in windows, and no copy of it is kept."""
@@ -51,16 +63,37 @@ class Window:
     sha256: str
 
 
-def read_bytes(path: Path, name: str) -> bytes:
+@contextmanager
+def opened(workspace: Workspace, name: str) -> Iterator[BinaryIO]:
+    """Open a file for reading, through no link.
+
+    Args:
+        workspace: where it is.
+        name: relative to its root, resolved.
+
+    Raises:
+        ToolError: it cannot be opened, or what is done with it fails.
+    """
+    try:
+        with open_file(workspace.real_root, name) as file:
+            yield file
+    except OSError as error:
+        raise ToolError(f"cannot read `{name}`: {error.strerror}") from error
+
+
+def read_bytes(workspace: Workspace, name: str) -> bytes:
     """Return the content of a file.
 
     Raises:
         ToolError: it cannot be read.
     """
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise ToolError(f"cannot read `{name}`: {error.strerror}") from error
+    with opened(workspace, name) as file:
+        return file.read()
+
+
+def as_shown(text: str, context: ToolContext) -> str:
+    """Return the text of a file as agents see it: cleaned and redacted, lines kept."""
+    return context.redact(clean(_plain_ends(text)))
 
 
 def keep(name: str, data: bytes, text: str, context: ToolContext) -> Version:
@@ -75,19 +108,24 @@ def keep(name: str, data: bytes, text: str, context: ToolContext) -> Version:
     Raises:
         StoreError: it cannot be stored.
     """
-    fit = context.redact(clean(_plain_ends(text)))
+    fit = as_shown(text, context)
     lines = split_lines(fit)
     artifact = context.artifacts.put(fit.encode()) if fit else ""
     return Version(lines, FileSeen(name, sha256(data), artifact, len(lines)))
 
 
 def read_window(
-    path: Path, encoding: str, context: ToolContext, *, first_line: int, max_chars: int
+    file: BinaryIO,
+    encoding: str,
+    context: ToolContext,
+    *,
+    first_line: int,
+    max_chars: int,
 ) -> Window:
     """Return lines of a big file from `first_line` on, in one pass over it.
 
     Args:
-        path: an ordinary file.
+        file: from its start on.
         encoding: Python name; what does not fit becomes U+FFFD.
         context: of the call.
         first_line: from 1.
@@ -101,7 +139,7 @@ def read_window(
     parts: list[str] = []
     held = newlines = 0
     last = "\n"
-    for text in _decoded(path, encoding, hashed):
+    for text in _decoded(file, encoding, hashed):
         last = text[-1:] or last
         found = text.count("\n")
         if newlines + found >= start and held < max_chars:
@@ -116,14 +154,13 @@ def read_window(
     return Window(lines, start, total, hashed.hexdigest())
 
 
-def _decoded(path: Path, encoding: str, hashed: hashlib._Hash) -> Iterator[str]:
+def _decoded(file: BinaryIO, encoding: str, hashed: hashlib._Hash) -> Iterator[str]:
     decoder = io.IncrementalNewlineDecoder(
         codecs.getincrementaldecoder(encoding)("replace"), translate=True
     )
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK_BYTES):
-            hashed.update(chunk)
-            yield decoder.decode(chunk)
+    while chunk := file.read(_CHUNK_BYTES):
+        hashed.update(chunk)
+        yield decoder.decode(chunk)
     yield decoder.decode(b"", final=True)
 
 

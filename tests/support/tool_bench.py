@@ -17,10 +17,12 @@ from orchestrator.security.redaction import Redactor
 from orchestrator.security.workspace import Workspace
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.eventlog import EventLog
+from orchestrator.subagents.sightings import Sightings
 from orchestrator.tools.base import Tool, ToolContext
 from orchestrator.tools.calls import CallResult, CallSpec
 from orchestrator.tools.executor import Executor
 from orchestrator.tools.files import ListDir, ReadFile
+from orchestrator.tools.permits import CLOSED, Gate
 from orchestrator.tools.refs import ReadRef
 from orchestrator.tools.registry import Registry
 from orchestrator.tools.search import Glob, Grep
@@ -43,6 +45,8 @@ class ToolBench:
     shown: str = ""
     messages: list[Message] = field(default_factory=list)
     findings: dict[str, str] = field(default_factory=dict)
+    gate: Gate = CLOSED
+    restore: Callable[[str], str] = field(default=lambda text: text)
 
     def __post_init__(self) -> None:
         self.root = self.folder / "work"
@@ -54,11 +58,15 @@ class ToolBench:
             store / "events.jsonl", "r", self.artifacts, SystemClock()
         )
         self.log.subscribe(self.events.append)
+        self.sightings = Sightings()
+        self.log.subscribe(self.sightings.apply)
         self.redact: Callable[[str], str] = Redactor(b"salt").redact
         built_in = (ReadFile(), ListDir(), Grep(), Glob(), ReadRef())
         self.registry = Registry((*built_in, *self.tools))
         clip = partial(clip_text, count=estimate)
-        self.executor = Executor(self.registry, self.log, clip, SystemClock())
+        self.executor = Executor(
+            self.registry, self.log, clip, SystemClock(), gate=self.gate
+        )
         self.workspace = Workspace(self.root, self.include, self.exclude)
 
     def write(self, name: str, content: str | bytes) -> Path:
@@ -81,6 +89,8 @@ class ToolBench:
             knows_ref=lambda ref: ref in self.shown,
             history=lambda: self.messages,
             findings_of=lambda agent: self.findings.get(agent, ""),
+            seen=self.sightings.newest(self.agent),
+            restore=self.restore,
         )
 
     async def run(

@@ -1,0 +1,79 @@
+"""The task of an earlier process, with what it names, as it began."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from orchestrator.errors import SpecError
+from orchestrator.events import RunStarted
+from orchestrator.runtime.host import Host
+from orchestrator.runtime.prepare import Prepared, prepare
+from orchestrator.spec.context_files import ContextFile
+from orchestrator.spec.loader import load_task
+from orchestrator.spec.skills import Skill, find_skills
+from orchestrator.spec.task import ModelChoice, Task
+from orchestrator.store.layout import RunFolder
+from orchestrator.tools.loading import usable_tools
+
+__all__ = ["prepared_again"]
+
+
+def prepared_again(
+    folder: RunFolder, host: Host, changed: dict[str, str], begun: RunStarted | None
+) -> Prepared:
+    """Return the task as it began: its models and context files are in the log.
+
+    Args:
+        folder: the run's.
+        host: what the process offers.
+        changed: limits that are raised, as overrides.
+        begun: how the run began, if that is known.
+
+    Raises:
+        SpecError: the task cannot be read, or no model be called.
+    """
+    is_kept = begun is not None and begun.context is not None
+    # Files that are gone by now must not keep the run from going on.
+    task = load_task(folder.task, {**changed, **({"context": "[]"} if is_kept else {})})
+    if begun is not None:
+        models = ModelChoice(
+            lead=begun.models["lead"], subagents=begun.models["subagents"]
+        )
+        task = task.model_copy(update={"model": models})
+    prepared = prepare(
+        task.model_copy(update={"tools": (), "skills": ()}),
+        settings=host.settings,
+        env=host.env,
+        price_of=host.price,
+        task_folder=folder.inputs,
+        needs_credentials=not host.brings_model,
+    )
+    prepared = _with_extras(prepared, task, begun)
+    if begun is None or begun.context is None:
+        return prepared
+    files = tuple(ContextFile(each["path"], each["text"]) for each in begun.context)
+    return replace(prepared, context_files=files)
+
+
+def _with_extras(prepared: Prepared, task: Task, begun: RunStarted | None) -> Prepared:
+    """Return `prepared` with those tools and skills of `task` that are still there.
+
+    One that is gone keeps no run from going on: a call of it says so.
+    """
+    folders = tuple(Path(each) for each in begun.tool_folders) if begun else ()
+    tools, lost = usable_tools(task.tools, folders=folders)
+    skills: list[Skill] = []
+    for each in task.skills:
+        try:
+            skills += find_skills([Path(each)])
+        except SpecError as error:
+            lost.append(f"a skill of the task is gone: {error.message}")
+    return replace(
+        prepared,
+        task=task,
+        tools=tools,
+        tool_folders=folders,
+        skills=tuple(skills),
+        notices=(*prepared.notices, *lost),
+    )
