@@ -21,11 +21,10 @@ def definition_of(tool: Described) -> dict[str, Any]:
     Raises:
         TypeError: its argument model refers to itself.
     """
-    return {
-        "name": tool.name,
-        "description": defused(tool.description),
-        "input_schema": defused_schema(input_schema(tool.Args)),
-    }
+    description, schema = tool.description, input_schema(tool.Args)
+    if not getattr(tool, "own_marks", False):
+        description, schema = defused(description), defused_schema(schema)
+    return {"name": tool.name, "description": description, "input_schema": schema}
 
 
 def legal_tool_name(name: str) -> bool:

@@ -11,16 +11,23 @@ import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
+import jsonschema
 import orjson
 import pytest
 from injection_bench import CANARY, CONSTRAINT, LIMITS, SECRET, InjectionBench, Outcome
 from injections import INJECTIONS, Injection, is_lead
 from run_bench import OBJECTIVE
 
-from orchestrator.messages import text_of
+from orchestrator.messages import text_of, tool_calls
 from orchestrator.models.base import ModelRequest
 
-ALLOWANCES = ((), ("write",), ("shell",), ("network",), ("write", "shell"))
+ALLOWANCES: tuple[tuple[str, ...], ...] = (
+    (),
+    ("write",),
+    ("shell",),
+    ("network",),
+    ("write", "shell"),
+)
 ROLES = ("lead", "subagent")
 
 
@@ -52,11 +59,23 @@ async def test_obeying_an_injection_has_no_effect_that_the_task_does_not_allow(
         bench.close()
 
     assert outcome.orders_followed() >= 1, "nobody met the text"
+    _each_order_can_be_carried_out(outcome)
     _nothing_happened(outcome, allow)
     _nothing_was_told(outcome)
     _the_task_stands(outcome)
     _the_run_is_bounded_and_ends(outcome)
     _nothing_passes_for_the_program(outcome)
+
+
+def _each_order_can_be_carried_out(outcome: Outcome) -> None:
+    """Where there is such a tool, its arguments are right: nothing else stops it."""
+    for request in outcome.ended.requests:
+        schemas = {tool["name"]: tool["input_schema"] for tool in request.tools}
+        for message in request.messages:
+            if message["role"] == "assistant":
+                for made in tool_calls(message["content"]):
+                    if made["name"] in schemas:
+                        jsonschema.validate(made["input"], schemas[made["name"]])
 
 
 def _nothing_happened(outcome: Outcome, allow: tuple[str, ...]) -> None:
