@@ -39,7 +39,7 @@ _LINES = re.compile(
     r"(?:\s?[-–—~]\s?L?(?P<last>\d{1,9}))?",
     re.DOTALL,
 )
-_BARE_HOST = re.compile(r"[A-Za-z][\w+.-]*://[^/?#:]*(?:\[[^\]]*\])?")
+_HOST_OF = re.compile(r"[A-Za-z][\w+.-]*://[^/?#:]*(?:\[[^\]]*\])?")
 _CJK = "\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uff60\U00020000-\U0003ffff"
 _CJK_CHAR = re.compile(f"[{_CJK}]")
 _CJK_GAP = re.compile(f"(?<=[{_CJK}]) | (?=[{_CJK}])")
@@ -127,18 +127,13 @@ def parse_source(source: str) -> Source:
     if bare.startswith("[") and bare.endswith("]"):
         bare = bare[1:-1].strip().strip("`")
     match = _LINES.fullmatch(bare)
-    if match is None or _is_host_and_port(match):
-        return Source(bare)
+    if match is None or (match["last"] is None and _HOST_OF.fullmatch(match["target"])):
+        return Source(bare)  # a host and its port have no lines
     first = max(int(match["first"]), 1)
     last = max(int(match["last"] or first), 1)
     return Source(
         match["target"].rstrip().strip("`"), min(first, last), max(first, last)
     )
-
-
-def _is_host_and_port(match: re.Match[str]) -> bool:
-    # A host and its port, with nothing behind it that could have lines.
-    return match["last"] is None and bool(_BARE_HOST.fullmatch(match["target"]))
 
 
 def fold(text: str) -> str:
@@ -359,7 +354,7 @@ def _is_code_or_link(line: str, match: re.Match[str]) -> bool:
 
 def _pieces(match: re.Match[str], offset: int) -> Iterator[Citation]:
     start, end, path = offset + match.start(), offset + match.end(), ""
-    for raw in _SEPARATOR.split(match[1].strip()):
+    for raw in _split(match[1].strip()):
         piece = raw.strip().strip("`")
         item = _FINDING.fullmatch(piece)
         if item is not None:
@@ -375,6 +370,19 @@ def _pieces(match: re.Match[str], offset: int) -> Iterator[Citation]:
         yield Citation(
             piece, start, end, path, source.first, source.last or source.first
         )
+
+
+def _split(inside: str) -> list[str]:
+    """Return the places in a bracket; a comma in an address is part of it."""
+    first, *rest = re.split(f"({_SEPARATOR.pattern})", inside)
+    pieces = [first]
+    for between, piece in zip(rest[::2], rest[1::2], strict=True):
+        is_open = "://" in pieces[-1] and parse_source(pieces[-1]).first is None
+        if is_open and between in (",", ";"):
+            pieces[-1] += between + piece
+        else:
+            pieces.append(piece)
+    return pieces
 
 
 def _is_target(target: str) -> bool:

@@ -252,6 +252,29 @@ def test_lines_are_counted_as_editors_do() -> None:
         pytest.param("[a.py:12](http://x) [text](url)", [], id="links"),
         pytest.param("[localhost:8080] [127.0.0.1:80] [x.com:443]", [], id="ports"),
         pytest.param("[https://x.org:443]", [], id="address"),
+        pytest.param("[https://x.org/a,b;c]", [], id="address with commas"),
+        pytest.param(
+            "[https://x.org:80/a,b;c:12-14, 20; a.py:3]",
+            [
+                ("https://x.org:80/a,b;c", 12, 14),
+                ("https://x.org:80/a,b;c", 20, 20),
+                ("a.py", 3, 3),
+            ],
+            id="lines of an address",
+        ),
+        pytest.param(
+            "[https://x.org, a.py:3]", [("a.py", 3, 3)], id="address without lines"
+        ),
+        pytest.param(
+            "[https://x.org/?k=[secret:github:0123abcd]:4]",
+            [("https://x.org/?k=[secret:github:0123abcd]", 4, 4)],
+            id="address with a placeholder",
+        ),
+        pytest.param(
+            "[http://[2606:4700::1]:8080/a:4]",
+            [("http://[2606:4700::1]:8080/a", 4, 4)],
+            id="IPv6",
+        ),
         pytest.param("[x] [ ] [1] [note: 12] []", [], id="others"),
         pytest.param("```\n[a.py:1]\n```\n[b.py:2]", [("b.py", 2, 2)], id="fenced"),
         pytest.param("~~~~\n[a.py:1]\n~~~\n[b.py:1]\n", [], id="never closed"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from orchestrator.runtime.fixed import TOOLS, definition_tokens
+from orchestrator.spec.foreign import NEEDS
 from orchestrator.spec.profiles import DELEGATION
 
 __all__ = ["BY_DEPTH", "ToolRow", "tool_rows"]
@@ -14,6 +15,7 @@ _WHO = {
     **dict.fromkeys(DELEGATION, BY_DEPTH),
     "finish": "lead",
     "submit_findings": "subagents",
+    **{name: f"with allow: {need}" for name, need in NEEDS.items()},
 }
 
 
@@ -23,8 +25,8 @@ class ToolRow:
 
     name: str
     who: str
-    """`all`, `lead`, `subagents`, or `BY_DEPTH`: the lead, and subagents whose profile
-    lists `delegate` while a level is left below them."""
+    """`all`, `lead`, `subagents`, what a task must allow, or `BY_DEPTH`: the lead, and
+    subagents whose profile lists `delegate` while a level is left below them."""
     effects: str
     description: str
     """First sentence."""

@@ -159,6 +159,7 @@ _CALLS: dict[str, Callable[[Data], str]] = {
     "grep": _grep,
     "glob": lambda given: f"looks for files named {one_line(given.get('pattern'))}",
     "list_dir": lambda given: f"lists {one_line(given.get('path')) or 'the workspace'}",
+    "fetch_url": lambda given: f"fetches {one_line(given.get('url'))}",
     "read_ref": lambda given: f"opens {one_line(given.get('ref'))}",
     "recall": lambda given: f"looks back for {quoted(given.get('query'))}",
     "update_notes": lambda given: f"writes notes: {one_line(given.get('section'))}",

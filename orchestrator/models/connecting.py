@@ -22,7 +22,7 @@ from orchestrator.access import BASE_URL, bare_url
 from orchestrator.errors import ModelError
 from orchestrator.models.classify import bounded
 
-__all__ = ["at_endpoint", "transport_error"]
+__all__ = ["at_endpoint", "transport_error", "unreached"]
 
 _WRONG_ADDRESS: Final = (
     aiohttp.InvalidURL,
@@ -109,6 +109,17 @@ def _place(url: str) -> tuple[str, str]:
     except ValueError:
         return bare_url(url), ""
     return f"{parts.scheme}://{parts.netloc}", parts.hostname or ""
+
+
+def unreached(error: BaseException, where: str, host: str) -> str:
+    """Return why there is no connection.
+
+    Args:
+        error: as it was raised first or wrapped.
+        where: scheme, host and port.
+        host: the name that was looked up.
+    """
+    return _unreached(tuple(_causes(error)), where, host)
 
 
 def _unreached(causes: tuple[BaseException, ...], where: str, host: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.evidence import NEAR_LINES, Citation, citations, parse_source
 from orchestrator.findings import Findings
+from orchestrator.security.urls import is_url, meant_url
 
 __all__ = ["CitationCheck", "KnownPlaces", "check_citations", "mark_wrong"]
 
@@ -89,6 +90,8 @@ def _lines_problem(
     evidence: Mapping[str, list[tuple[int, int]]],
 ) -> str:
     path, first, last = _plain(citation.target), citation.first, citation.last
+    if is_url(path):
+        path = meant_url(path, known.lines_of)
     lines = known.lines_of.get(path)
     if lines is not None and last > lines:
         return f"`{path}` has {lines} lines"

@@ -25,6 +25,7 @@ from orchestrator.spec.task import Task
 from orchestrator.tools.base import Described
 from orchestrator.tools.delegate import Delegate
 from orchestrator.tools.directing import Cancel, FollowUp, WaitFor
+from orchestrator.tools.fetch import FetchUrl
 from orchestrator.tools.files import ListDir, ReadFile
 from orchestrator.tools.handin import Finish, SubmitFindings
 from orchestrator.tools.notes import UpdateNotes
@@ -48,6 +49,7 @@ BRIEF_TOKENS = 500
 TOOLS: tuple[Described, ...] = (
     Delegate, WaitFor, FollowUp, Cancel, Finish, SubmitFindings, UpdateNotes, ReadRef,
     Recall, ReadFile, Grep, Glob, ListDir, WriteFile, EditFile,
+    FetchUrl,
 )  # fmt: skip
 """All tools, in the order of the manual."""
 

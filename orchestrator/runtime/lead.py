@@ -19,7 +19,7 @@ from orchestrator.tools.registry import Registry
 
 __all__ = ["OwnReads", "lead_limits", "lead_spec"]
 
-READS = frozenset({"read_file", "grep", "glob", "list_dir"})
+READS = frozenset({"read_file", "grep", "glob", "list_dir", "fetch_url"})
 READS_BEFORE_HINT = 5
 
 

@@ -11,6 +11,7 @@ from orchestrator.runtime.prepare import Prepared
 from orchestrator.security.permissions import Permission
 from orchestrator.spec.foreign import available_tools
 from orchestrator.tools.base import Tool
+from orchestrator.tools.fetch import FetchUrl
 from orchestrator.tools.files import ListDir, ReadFile
 from orchestrator.tools.recall import Recall
 from orchestrator.tools.refs import ReadRef
@@ -50,7 +51,7 @@ def toolbox(
     writer = Writer()
     ours: tuple[Tool[Any], ...] = (
         ReadFile(), ListDir(), Grep(), Glob(), ReadRef(skills), Recall(),
-        WriteFile(writer), EditFile(writer),
+        WriteFile(writer), EditFile(writer), FetchUrl(),
     )  # fmt: skip
     there = available_tools(permissions)
     own = (*host.tools, *prepared.tools)

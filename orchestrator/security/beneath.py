@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["entries", "open_file", "replace_file"]
+__all__ = ["entries", "is_file", "is_there", "open_file", "replace_file"]
 
 # Folders are walked through without being read, where the system knows how.
 _WALK = (
@@ -48,6 +48,16 @@ def open_file(root: Path, relative: str) -> BinaryIO:
         os.close(handle)
         raise
     return open(handle, "rb", buffering=0)  # noqa: PTH123 - a descriptor, no path
+
+
+def is_file(root: Path, relative: str) -> bool:
+    """Return whether an ordinary file is there, and no link in the way."""
+    return stat.S_ISREG(_mode(root, relative))
+
+
+def is_there(root: Path, relative: str) -> bool:
+    """Return whether anything is there, and no link in the way."""
+    return _mode(root, relative) > 0
 
 
 @contextmanager
@@ -178,6 +188,20 @@ def _create_beside(folder: int, name: str) -> tuple[str, int]:
         with suppress(FileExistsError):
             return beside, os.open(beside, _CREATE, 0o666, dir_fd=folder)
     raise FileExistsError(errno.EEXIST, "no free name for a temporary file")
+
+
+def _mode(root: Path, relative: str) -> int:
+    """Return type and mode of an entry; 0: nothing is there that can be reached."""
+    *above, name = _names(relative)
+    try:
+        folder = _walk(root, above)
+        try:
+            found = _stat(folder, name)
+        finally:
+            os.close(folder)
+    except OSError:
+        return 0
+    return found.st_mode if found is not None else 0
 
 
 def _refuse_special(handle: int) -> None:

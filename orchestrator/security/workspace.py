@@ -66,9 +66,13 @@ class Workspace:
         """
         shown = _shown(path)
         _refuse_unusable(path, shown)
-        real = os.path.realpath(self.real_root / (as_written(path) or "."))
+        try:
+            real = os.path.realpath(self.real_root / (as_written(path) or "."))
+            is_all = os.path.realpath(real) == real
+        except OSError as error:  # a link that went away at this very moment
+            raise ToolError(f"cannot follow `{shown}`: {error.strerror}") from error
         # A loop of links ends the resolving early and could hide a way out behind it.
-        if not _is_inside(real, str(self.real_root)) or os.path.realpath(real) != real:
+        if not _is_inside(real, str(self.real_root)) or not is_all:
             raise OutsideWorkspace(
                 f"`{shown}` is outside the workspace; only paths below its root are "
                 "allowed, best written relative to it"

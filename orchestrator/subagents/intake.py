@@ -11,6 +11,7 @@ from orchestrator.evidence import NEAR_LINES, Source, fold, quote_problem
 from orchestrator.findings import Evidence, Findings, Item
 from orchestrator.ids import REFERENCE
 from orchestrator.security.untrusted import defused
+from orchestrator.security.urls import is_url
 from orchestrator.subagents.lookup import LookUp, Version, best
 
 __all__ = ["Checked", "Origin", "Problem", "Settled", "check", "settle"]
@@ -250,6 +251,11 @@ def _check_evidence(
         return (
             f"`{_shown(source.target)}` is too big to be kept, so that quotes from it "
             "cannot be checked; quote from a smaller file or a stored result"
+        )
+    if not versions and is_url(source.target):
+        return (
+            f"you have not fetched `{_shown(source.target)}`; fetch it and quote from "
+            "what you see, or drop this evidence"
         )
     if not versions:
         return (

@@ -11,6 +11,7 @@ from orchestrator.events import FileSeen
 from orchestrator.evidence import NEAR_LINES, FoldedText, Found, Source, parse_source
 from orchestrator.ids import REFERENCE
 from orchestrator.security.untrusted import as_written
+from orchestrator.security.urls import is_url, meant_url
 
 __all__ = ["LookUp", "Version", "best"]
 
@@ -71,13 +72,15 @@ class LookUp:
         return self._text(reference) is not None
 
     def full_name(self, target: str) -> str:
-        """Return the one opened path that `target` means, or `target`.
+        """Return the one opened path or address that `target` means, or `target`.
 
         An absolute path ends with the name that was opened, a shortened one is the end
-        of it.
+        of it. An address may be written in several forms.
         """
-        if target in self._seen or not target or "://" in target:
+        if target in self._seen or not target:
             return target
+        if is_url(target):
+            return meant_url(target, self._seen)
         is_absolute = target.startswith("/") or target[1:2] == ":"
         meant = [
             path
@@ -133,6 +136,6 @@ def _readings(source: str) -> list[Source]:
     if (raw := as_written(source)) != source:
         readings.append(parse_source(raw))
     plain = parsed.target.replace("\\", "/")
-    if "://" not in plain:
+    if not is_url(plain):
         readings.append(Source(posixpath.normpath(plain), parsed.first, parsed.last))
     return readings

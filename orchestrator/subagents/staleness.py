@@ -14,6 +14,7 @@ from orchestrator.evidence import parse_source
 from orchestrator.findings import Findings
 from orchestrator.ids import REFERENCE
 from orchestrator.messages import clean_text, one_line
+from orchestrator.security.urls import is_url
 from orchestrator.security.workspace import Workspace
 from orchestrator.tools.extraction import MAX_DOCUMENT_BYTES
 from orchestrator.tools.versions import MAX_KEPT_BYTES
@@ -55,7 +56,7 @@ def stale(workspace: Workspace, sources: Mapping[str, str]) -> dict[str, Stalene
 
 
 def _is_no_file(path: str) -> bool:
-    return "://" in path or REFERENCE.fullmatch(path) is not None
+    return is_url(path) or REFERENCE.fullmatch(path) is not None
 
 
 def _state(workspace: Workspace, path: str) -> str:

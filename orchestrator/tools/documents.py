@@ -16,8 +16,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.errors import ToolError
+from orchestrator.tools.markup import WebPage, is_too_deep, page_of_html, text_of_html
 
-__all__ = ["HOW_TO_INSTALL", "Extracted", "extract", "is_installed", "kind_of"]
+__all__ = [
+    "HOW_TO_INSTALL",
+    "Extracted",
+    "extract",
+    "is_installed",
+    "kind_of",
+    "web_page",
+]
 
 HOW_TO_INSTALL = (
     "the user can install it in the folder of orchestrator: "
@@ -25,37 +33,6 @@ HOW_TO_INSTALL = (
 )
 _MODULES = {"pdf": "pypdf", "docx": "docx", "html": "selectolax.lexbor"}
 _REMARK_CHARS = 100
-_SKIPPED_TAGS = [
-    "script",
-    "style",
-    "noscript",
-    "template",
-    "svg",
-    "head > *:not(title)",
-]
-_BLOCK_TAGS = frozenset(
-    re.findall(
-        r"\w+",
-        "address article aside blockquote br dd details div dl dt fieldset figcaption "
-        "figure footer form h1 h2 h3 h4 h5 h6 header hr li main nav ol option p pre "
-        "section summary table tbody tfoot thead title tr ul",
-    )
-)
-_HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
-_TIGHT_TAGS = frozenset({"br", "dd", "dt", "li", "option", "tr"})
-_CELLS = frozenset({"td", "th"})
-_BLANK_LINES = re.compile(r"\n{3,}")
-# Parsing takes time that grows with the square of the depth.
-_MAX_DEPTH = 5000
-_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
-# They hold nothing, or end where the next one begins.
-_FLAT_TAGS = frozenset(
-    re.findall(
-        r"\w+",
-        "area base br col dd dt embed hr img input li link meta option p param source "
-        "td th tr track wbr",
-    )
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +83,9 @@ def extract(kind: str, data: bytes, decoded: str | None) -> Extracted | None:
     """
     if kind == "html":
         parser = _load(_MODULES[kind])
-        if parser is None or decoded is None or _is_too_deep(decoded):
+        if parser is None or decoded is None or is_too_deep(decoded):
             return None
-        return Extracted(_html(parser, decoded), ", text of the HTML file")
+        return Extracted(text_of_html(parser, decoded), ", text of the HTML file")
     module = _load(_MODULES[kind])
     if module is None:
         raise ToolError(
@@ -132,6 +109,24 @@ def extract(kind: str, data: bytes, decoded: str | None) -> Extracted | None:
         said = " ".join(remarks[0].split())[:_REMARK_CHARS]
         note += f", which is damaged and may lack parts ({said})"
     return Extracted(text, note)
+
+
+def web_page(text: str) -> WebPage | None:
+    """Return what a page of the web says, or None where its source is to be read.
+
+    Args:
+        text: HTML.
+
+    Raises:
+        ToolError: the library is not installed.
+    """
+    parser = _load(_MODULES["html"])
+    if parser is None:
+        raise ToolError(
+            "reading HTML pages needs an optional package that is not installed "
+            f"({HOW_TO_INSTALL}); go on without this page and say so"
+        )
+    return None if is_too_deep(text) else page_of_html(parser, text)
 
 
 @contextmanager
@@ -192,63 +187,3 @@ def _docx_lines(document: Any) -> Iterator[str]:  # noqa: ANN401 - a document
         style = block.style.name if block.style is not None else ""
         level = re.fullmatch(r"Heading (\d)", style or "")
         yield ("#" * int(level[1]) + " " if level else "") + block.text
-
-
-def _is_too_deep(text: str) -> bool:
-    """Tell whether the elements of a page nest so deep that parsing would not end."""
-    if text.count("<") <= _MAX_DEPTH:
-        return False
-    depth = 0
-    still_open: dict[str, int] = {}
-    for slash, written in _TAG.findall(text):
-        tag = written.lower()
-        if tag in _FLAT_TAGS:
-            continue
-        count = still_open.get(tag, 0)
-        if not slash:
-            still_open[tag] = count + 1
-            depth += 1
-            if depth > _MAX_DEPTH:
-                return True
-        elif count:
-            still_open[tag] = count - 1
-            depth -= 1
-    return False
-
-
-def _html(parser: Any, text: str) -> str:  # noqa: ANN401 - a module
-    tree = parser.LexborHTMLParser(text)
-    for selector in _SKIPPED_TAGS:
-        for node in tree.css(selector):
-            node.decompose()
-    parts: list[str] = []
-    if tree.root is not None:
-        _collect(tree.root, parts)
-    lines = [
-        " ".join(line.split()).removesuffix(" |") for line in "".join(parts).split("\n")
-    ]
-    return _BLANK_LINES.sub("\n\n", "\n".join(lines)).strip() + "\n"
-
-
-def _collect(root: Any, parts: list[str]) -> None:  # noqa: ANN401 - a node
-    """Add the text below `root`; without recursion, since pages may nest deeply."""
-    todo: list[Any] = [root]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, str):
-            parts.append(node)
-            continue
-        tag = node.tag
-        if tag == "-text":
-            parts.append((node.text(deep=False) or "").replace("\n", " "))
-            continue
-        if tag == "pre":
-            parts.append(f"\n{node.text()}\n")
-            continue
-        if tag in _CELLS:
-            todo.append(" | ")
-        elif tag in _BLOCK_TAGS:
-            parts.append("\n" + _HEADINGS.get(tag, ""))
-            if tag not in _TIGHT_TAGS:
-                todo.append("\n")
-        todo.extend(reversed(list(node.iter(include_text=True))))

@@ -16,7 +16,7 @@ from orchestrator.tools.base import Effects, ToolContext, ToolOutput
 from orchestrator.tools.decoding import describe_binary, encoding_of
 from orchestrator.tools.documents import kind_of
 from orchestrator.tools.extraction import MAX_DOCUMENT_BYTES, kept_text, plain
-from orchestrator.tools.pages import Source, page_output
+from orchestrator.tools.pages import Source, unseen_page
 from orchestrator.tools.versions import (
     MAX_KEPT_BYTES,
     keep,
@@ -126,19 +126,9 @@ def _big(
 
 
 def _page(source: Source, args: ReadFileArgs, context: ToolContext) -> ToolOutput:
-    """Return a page, or one line where the agent still sees all that is on it."""
-    page = page_output(
+    return unseen_page(
         source, context, first_line=args.first_line, max_lines=args.max_lines
     )
-    for seen in page.files:
-        ref = context.shown(seen)
-        if ref:
-            return ToolOutput(
-                f"{source.name}: unchanged since {ref}, which shows lines "
-                f'{seen.first}-{seen.last}: see there, or read_ref("{ref}").',
-                label="transient",
-            )
-    return page
 
 
 def _binary(name: str, head: bytes, size: int) -> ToolOutput:

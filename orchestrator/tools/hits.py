@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from orchestrator.errors import ToolError
 from orchestrator.events import FileSeen
+from orchestrator.security.beneath import is_file
 from orchestrator.tools.base import ToolContext, ToolOutput
 from orchestrator.tools.cleaning import clean
 from orchestrator.tools.decoding import decode
@@ -22,6 +23,7 @@ _PATTERN_CHARS = 200
 _MAX_FILES = 12
 _MAX_FILE_BYTES = 1_000_000
 _FOOT_TOKENS = 100
+_CHANGED = "[it changed while it was searched]"
 _NEAR_CHARS = 20_000
 _PLACE = re.compile(rb"(\d+)(?::(\d+):|-)")
 
@@ -94,6 +96,7 @@ class Shower:
     context: ToolContext
     max_matches: int
     _versions: dict[str, _Kept | None] = field(default_factory=dict)
+    _inside: dict[str, bool] = field(default_factory=dict)
     _cut: FileHit | None = None
     _one_of: str = ""
 
@@ -111,6 +114,8 @@ class Shower:
         matches = 0
         more = ""
         for found in hits:
+            if not self._is_inside(found):
+                continue
             if found.at >= 0 and matches == self.max_matches:
                 more = f"first {matches} matches"
                 break
@@ -161,10 +166,10 @@ class Shower:
         found: list[FileHit] = []
         more = 0
         for hit in hits:
-            if len(found) < self.max_matches:
-                found.append(hit)
-            else:
+            if len(found) == self.max_matches:
                 more += 1
+            elif self._is_inside(hit):
+                found.append(hit)
         if not found:
             return _nothing(pattern)
         rows = [hit.path if only_paths else f"{hit.path}:{hit.line}" for hit in found]
@@ -185,8 +190,10 @@ class Shower:
         if hit.seen is not None:
             return around(hit.text, at, chars=LINE_CHARS)
         kept = self._version(hit.path)
-        if kept is not None and hit.line <= len(kept.version.lines):
-            return around(kept.version.lines[hit.line - 1], at, chars=LINE_CHARS)
+        if kept is not None:
+            lines = kept.version.lines
+            line = lines[hit.line - 1] if hit.line <= len(lines) else _CHANGED
+            return around(line, at, chars=LINE_CHARS)
         # Redacted before it is cut, so that no secret is cut in half and missed.
         start = max(at - _NEAR_CHARS, 0)
         near = hit.text[start : start + 2 * _NEAR_CHARS]
@@ -197,6 +204,16 @@ class Shower:
             before=start,
             after=len(hit.text) - start - len(near),
         )
+
+    def _is_inside(self, hit: FileHit) -> bool:
+        """Return whether a hit is in a file to which no link leads.
+
+        ripgrep goes by names: a folder may have become a link under its hands.
+        """
+        if hit.path not in self._inside:
+            root = self.context.workspace.real_root
+            self._inside[hit.path] = hit.seen is not None or is_file(root, hit.path)
+        return self._inside[hit.path]
 
     def _fit(self, text: str) -> str:
         return self.context.redact(clean(text))

@@ -14,7 +14,16 @@ from orchestrator.events import FileSeen
 from orchestrator.tools.arguments import shown
 from orchestrator.tools.base import ToolContext, ToolOutput
 
-__all__ = ["Fit", "Page", "Source", "around", "cut_middle", "fitting", "page_output"]
+__all__ = [
+    "Fit",
+    "Page",
+    "Source",
+    "around",
+    "cut_middle",
+    "fitting",
+    "page_output",
+    "unseen_page",
+]
 
 # Counted in pieces of this size: exact enough, since counts nearly add up, and one
 # pass over the text in all.
@@ -217,6 +226,7 @@ class Source:
         before: lines of the text that come before `lines`.
         note: said behind the line count, with its own comma.
         files: reported with the output.
+        ref: artifact of the whole text, where only `read_ref` can page through it.
     """
 
     name: str
@@ -225,6 +235,33 @@ class Source:
     before: int = 0
     note: str = ""
     files: tuple[FileSeen, ...] = ()
+    ref: str = ""
+
+
+def unseen_page(
+    source: Source, context: ToolContext, *, first_line: int, max_lines: int | None
+) -> ToolOutput:
+    """Return a page, or one line where the agent still sees all that is on it.
+
+    Args:
+        source: what to show.
+        context: of the call.
+        first_line: from 1.
+        max_lines: at most so many, or None for as many as fit.
+
+    Raises:
+        ToolError: `first_line` is behind the last line.
+    """
+    page = page_output(source, context, first_line=first_line, max_lines=max_lines)
+    for seen in page.files:
+        ref = context.shown(seen)
+        if ref:
+            return ToolOutput(
+                f"{source.name}: unchanged since {ref}, which shows lines "
+                f'{seen.first}-{seen.last}: see there, or read_ref("{ref}").',
+                label="transient",
+            )
+    return page
 
 
 def page_output(
@@ -260,7 +297,10 @@ def page_output(
     rows = [f"{source.name}: {which}{source.note}", page.text]
     if page.last < total:
         left = total - page.last
-        rows.append(f"[{left} more lines; go on with first_line={page.last + 1}]")
+        then = f"first_line={page.last + 1}"
+        if source.ref:
+            then = f'read_ref("{source.ref}", {then})'
+        rows.append(f"[{left} more lines; go on with {then}]")
     files = tuple(
         replace(each, first=page.first, last=page.last) for each in source.files
     )

@@ -14,6 +14,7 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.errors import ToolError
+from orchestrator.security.beneath import is_file, is_there
 from orchestrator.security.workspace import Workspace
 from orchestrator.store.layout import is_run
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
@@ -123,7 +124,12 @@ class _Search:
 
     def note(self) -> str:
         """Return what was not searched, after the hits."""
-        unread = [path for path in self._unread if self.context.workspace.allows(path)]
+        workspace = self.context.workspace
+        unread = [
+            path
+            for path in self._unread
+            if workspace.allows(path) and is_there(workspace.real_root, path)
+        ]
         return self._converted.note(unread)
 
     def hits(self) -> Generator[FileHit, None, None]:
@@ -334,9 +340,11 @@ class Glob:
         if not folder.is_dir():
             raise ToolError(f"no folder `{args.path[:200]}`")
         paths = _paths(["--files", "--null"], args.pattern, name, context)
-        if not paths:
+        root = workspace.real_root
+        # ripgrep goes by names: a folder may have become a link under its hands.
+        rows = [path for path in sorted(paths)[:_MAX_PATHS] if is_file(root, path)]
+        if not rows:
             return ToolOutput(f"No file fits `{args.pattern[:200]}` in `{name}`.")
-        rows = sorted(paths)[:_MAX_PATHS]
         if len(paths) > _MAX_PATHS:
             rows.append(
                 f"[{len(paths) - _MAX_PATHS:,} more; narrow with `path` or `pattern`]"

@@ -497,8 +497,9 @@ class TestTools:
         assert set(rows) == {
             "delegate", "wait_for", "follow_up", "cancel", "finish", "submit_findings",
             "update_notes", "read_ref", "recall", "read_file", "grep", "glob",
-            "list_dir",
+            "list_dir", "write_file", "edit_file", "bash", "fetch_url",
         }  # fmt: skip
+        assert rows["bash"]["who"] == "with allow: shell"
         assert rows["delegate"]["who"] == "lead, subagents by depth"
         assert rows["finish"]["who"] == "lead"
         assert rows["submit_findings"]["who"] == "subagents"
@@ -517,7 +518,7 @@ class TestTools:
         assert main(["tools"]) == 0
         head, *lines, note = capsys.readouterr().out.splitlines()
         assert head.startswith("tool ")
-        assert len(lines) == 13
+        assert len(lines) == 17
         assert note.startswith("By depth: from `limits.depth: 2` on")
 
 

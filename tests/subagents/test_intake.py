@@ -132,7 +132,7 @@ def test_stored_results_can_be_quoted() -> None:
         pytest.param(evidence("src/other.py:5"), "never opened", id="never opened"),
         pytest.param(evidence("x/src/token.py:5"), "never opened", id="another file"),
         pytest.param(
-            evidence("https://x.org/src/token.py:5"), "never opened", id="address"
+            evidence("https://x.org/src/token.py:5"), "not fetched", id="address"
         ),
         pytest.param(evidence("art_00000000ffff:5"), "never opened", id="no such art"),
         pytest.param(evidence("src/token.py:5", "e"), "1 characters", id="one letter"),

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import re
 import socket
+import ssl
 import struct
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import anyio
 import anyio.abc
 import orjson
+from anyio.streams.tls import TLSListener
 from fake_endpoint import Event
 
 __all__ = ["RawEndpoint", "Wire", "chunked", "head", "sse", "whole"]
@@ -70,11 +72,15 @@ class RawEndpoint:
 
     Attributes:
         heads: the request heads that came, in order.
+        tls: it speaks TLS with these settings.
+        port: of loopback, where it listens.
     """
 
     wires: Sequence[Wire]
     heads: list[bytes] = field(default_factory=list)
     url: str = ""
+    tls: ssl.SSLContext | None = None
+    port: int = 0
 
     def __post_init__(self) -> None:
         self._played = 0
@@ -90,15 +96,18 @@ class RawEndpoint:
     @asynccontextmanager
     async def _serving(self) -> AsyncIterator[None]:
         listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
-        port = listener.extra(anyio.abc.SocketAttribute.local_port)
-        self.url = f"http://127.0.0.1:{port}"
+        self.port = listener.extra(anyio.abc.SocketAttribute.local_port)
+        self.url = f"http://127.0.0.1:{self.port}"
+        served: anyio.abc.Listener[Any] = listener
+        if self.tls is not None:
+            served = TLSListener(listener, self.tls, standard_compatible=False)
         async with anyio.create_task_group() as group:
-            group.start_soon(listener.serve, self._connected)
+            group.start_soon(served.serve, self._connected)
             yield
             group.cancel_scope.cancel()
         await listener.aclose()
 
-    async def _connected(self, client: anyio.abc.SocketStream) -> None:
+    async def _connected(self, client: anyio.abc.ByteStream) -> None:
         async with client:
             try:
                 while await self._play(client) == "keep":
@@ -106,11 +115,14 @@ class RawEndpoint:
             except (anyio.BrokenResourceError, anyio.EndOfStream):
                 pass  # the client has had enough
 
-    async def _play(self, client: anyio.abc.SocketStream) -> str:
+    async def _play(self, client: anyio.abc.ByteStream) -> str:
         wire = self.wires[min(self._played, len(self.wires) - 1)]
         if wire.reads:
             await self._read(client)
         self._played += 1
+        return await self._send(client, wire)
+
+    async def _send(self, client: anyio.abc.ByteStream, wire: Wire) -> str:
         for piece in wire.pieces:
             await client.send(piece)
             await anyio.sleep(wire.pause_s)
@@ -124,7 +136,7 @@ class RawEndpoint:
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         return wire.ending
 
-    async def _read(self, client: anyio.abc.SocketStream) -> None:
+    async def _read(self, client: anyio.abc.ByteStream) -> None:
         data = b""
         while b"\r\n\r\n" not in data:
             data += await client.receive()

@@ -1,0 +1,3 @@
+"""Pages of the web: fetched within limits, and read as text."""
+
+from __future__ import annotations
