@@ -12,8 +12,8 @@ JOBS ?= 2
 # Moments that `make kill-test` kills runs at, as many with effects, and fewer that direct.
 MOMENTS ?= 200
 
-.PHONY: help demo test test-all kill-test bench setup format lint types unit package slow \
-	clean
+.PHONY: help demo test test-all kill-test bench setup bubblewrap format lint types unit \
+	package slow clean
 .DELETE_ON_ERROR:
 
 help:
@@ -48,7 +48,7 @@ $(VENV)/.package: pyproject.toml | $(VENV)/.pip
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/.pip
 	@echo '== set-up: the package and what its checks need'
-	$(PIP) install --quiet -e '.[documents,plots]' --group dev
+	$(PIP) install --quiet -e '.[documents,mcp,personal,plots]' --group dev
 	@touch $(VENV)/.package $@
 
 setup: $(VENV)/.dev
@@ -80,7 +80,15 @@ types: $(VENV)/.dev
 	@echo '== types'
 	$(BIN)/mypy
 
-unit: $(VENV)/.dev
+# Commands of agents run under it, in tests too.
+bubblewrap:
+	@command -v bwrap >/dev/null || { \
+		command -v apt-get >/dev/null && test "$$(id -u)" = 0 && \
+		apt-get update -q && apt-get install -qy bubblewrap; } || { \
+		echo 'the tests need bubblewrap (`bwrap`); on Debian: apt-get install bubblewrap' >&2; \
+		exit 1; }
+
+unit: $(VENV)/.dev bubblewrap
 	@echo '== tests'
 	$(BIN)/python -m pytest -q -n $(JOBS) -m 'not slow and not live'
 
@@ -88,7 +96,7 @@ package: $(VENV)/.dev
 	@echo '== the wheel, built and installed'
 	$(BIN)/python -m pytest -q tests/packaging/test_wheel.py
 
-slow: $(VENV)/.dev
+slow: $(VENV)/.dev bubblewrap
 	@echo '== slow tests'
 	$(BIN)/python -m pytest -q -n $(JOBS) -m 'slow and not live' $(SLOW) \
 		--ignore tests/packaging/test_wheel.py

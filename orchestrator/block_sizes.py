@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from orchestrator.messages import Block, encode
 
-__all__ = ["block_tokens", "content_tokens"]
+__all__ = ["block_tokens", "content_tokens", "image_sides"]
 
 Count = Callable[[str], int]
 
@@ -102,13 +102,23 @@ def _image_tokens(source: dict[str, Any]) -> int:
     head = _decoded(data[:_HEAD_CHARS])
     if not head.startswith(_IMAGES):
         return _MOST_IMAGE_TOKENS
-    # Loaded when it is needed: it takes longer to load than most commands may.
-    sides: tuple[int, int] = importlib.import_module("imagesize").get(io.BytesIO(head))
+    sides = image_sides(head)
     if min(sides) < 1:
         return _MOST_IMAGE_TOKENS
     shrink = min(1.0, _LONGEST_PIXELS / max(sides))
     columns, rows = (max(math.ceil(side * shrink / _PATCH_PIXELS), 1) for side in sides)
     return min(columns * rows, _MOST_IMAGE_TOKENS)
+
+
+def image_sides(data: bytes) -> tuple[int, int]:
+    """Return width and height of an image in pixels; (-1, -1): they are not in `data`.
+
+    Args:
+        data: of a PNG, JPEG, GIF or WebP file, at least its head.
+    """
+    # Loaded when it is needed: it takes longer to load than most commands may.
+    sides: tuple[int, int] = importlib.import_module("imagesize").get(io.BytesIO(data))
+    return sides
 
 
 def _document_tokens(source: dict[str, Any], count: Count) -> int:

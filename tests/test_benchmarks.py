@@ -15,6 +15,7 @@ TINY: dict[str, tuple[tuple[int, ...], str]] = {
     "hindsight.py": ((8,), "ours, all"),
     "log_cost.py": ((300,), "after each event"),
     "long_runs.py": ((700,), "resume: all, snapshot"),
+    "redaction_cost.py": ((20_000,), "logs: and personal"),
     "snapshot_cost.py": ((700, 200_000), "snapshots"),
     "turn_cost.py": ((24,), "window 200,000, turn 10"),
 }

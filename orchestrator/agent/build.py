@@ -86,7 +86,8 @@ class Services:
         gate: what calls pass that need a permission.
         permissions: those that agents may have at all.
         seen_by: agent id → path → the version of it that this agent saw last.
-        restore: puts secrets back in place of their placeholders.
+        restore: puts secrets back in place of their placeholders, in what leaves.
+        restore_file: the same in what is written into the workspace.
     """
 
     log: EventLog
@@ -119,6 +120,7 @@ class Services:
         lambda _path: None
     )
     restore: Callable[[str], str] = lambda text: text
+    restore_file: Callable[[str], str] = lambda text: text
 
 
 def new_state(services: Services, spec: AgentSpec) -> AgentState:
@@ -238,6 +240,7 @@ def build_agent(
             may=_may(services, spec),
             seen=services.seen_by(spec.id),
             restore=services.restore,
+            restore_file=services.restore_file,
         )
 
     keeper = _keeper(services, spec, caller, hooks, context_for)

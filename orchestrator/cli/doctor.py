@@ -23,6 +23,7 @@ from orchestrator.access import (
 from orchestrator.cli.knocking import State, knock
 from orchestrator.errors import SpecError, StoreError
 from orchestrator.models.price_file import own_prices
+from orchestrator.security.sandbox import available
 from orchestrator.settings import Settings
 from orchestrator.store.layout import check_writable
 
@@ -53,6 +54,7 @@ def examine(env: Mapping[str, str], runs_dir: Path) -> Iterator[Check]:
     yield Check("python", "ok" if sys.version_info >= (3, 11) else "problem", version)
     yield from _packages()
     yield _ripgrep()
+    yield _sandbox()
     source = credential_source(env)
     yield _credentials(env, source)
     yield from _settings(Settings.load(env))
@@ -136,6 +138,14 @@ def _ripgrep() -> Check:
     except (OSError, subprocess.SubprocessError) as error:
         return Check("ripgrep", "problem", f"{found} does not run: {error}")
     return Check("ripgrep", "ok", done.stdout.partition("\n")[0])
+
+
+def _sandbox() -> Check:
+    """Only tasks that allow `shell` need one."""
+    why = available()
+    return (
+        Check("sandbox", "note", why) if why else Check("sandbox", "ok", "bwrap works")
+    )
 
 
 def _endpoint(env: Mapping[str, str], *, is_needed: bool) -> Check:

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-__all__ = ["main_argument"]
+__all__ = ["main_argument", "named_argument"]
 
 # Names that tools of this program and of others have for it, the most telling first.
 _NAMES: Final = (
     "path", "file_path", "file", "pattern", "query", "ref", "command", "url", "agent",
     "agents", "section", "question", "title", "name",
 )  # fmt: skip
+
+
+def named_argument(given: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the argument whose name says that a call is about it, or None."""
+    return next((given[name] for name in _NAMES if given.get(name)), None)
 
 
 def main_argument(given: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON value
@@ -22,7 +27,7 @@ def main_argument(given: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON v
     Args:
         given: the arguments of a call, as the model wrote them.
     """
-    named = next((given[name] for name in _NAMES if given.get(name)), None)
+    named = named_argument(given)
     if named is not None:
         return named
     return next((value for value in given.values() if value not in (None, "")), None)

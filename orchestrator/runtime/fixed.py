@@ -33,6 +33,7 @@ from orchestrator.tools.recall import Recall
 from orchestrator.tools.refs import ReadRef
 from orchestrator.tools.registry import definition_of
 from orchestrator.tools.search import Glob, Grep
+from orchestrator.tools.shell import Bash
 from orchestrator.tools.writing import EditFile, WriteFile
 
 __all__ = [
@@ -49,7 +50,7 @@ BRIEF_TOKENS = 500
 TOOLS: tuple[Described, ...] = (
     Delegate, WaitFor, FollowUp, Cancel, Finish, SubmitFindings, UpdateNotes, ReadRef,
     Recall, ReadFile, Grep, Glob, ListDir, WriteFile, EditFile,
-    FetchUrl,
+    Bash, FetchUrl,
 )  # fmt: skip
 """All tools, in the order of the manual."""
 

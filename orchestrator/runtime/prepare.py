@@ -19,6 +19,7 @@ from orchestrator.runtime.costs import (
     usd_limit,
 )
 from orchestrator.runtime.fixed import AgentNumbers, agent_numbers
+from orchestrator.security import personal
 from orchestrator.settings import (
     OFFLINE,
     ModelsChosen,
@@ -97,6 +98,11 @@ def prepare(
         SpecError: something is missing or wrong; nothing was spent.
     """
     folder, here = task_folder or task.workspace, cwd or Path.cwd()
+    if "personal" in task.redact and not personal.is_installed():
+        raise SpecError(
+            f"`personal` needs what is not installed; {personal.HOW_TO_INSTALL}",
+            field="redact",
+        )
     found = discover(folder, here)
     profiles = select(task.agents, found)
     book = PromptBook.of(folder, here)

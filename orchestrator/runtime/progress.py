@@ -14,7 +14,7 @@ import structlog
 from orchestrator.agent.budget import Amount
 from orchestrator.agent.usage import Spent
 from orchestrator.clock import Clock
-from orchestrator.context.main_argument import main_argument
+from orchestrator.context.main_argument import named_argument
 from orchestrator.errors import StoreError
 from orchestrator.events import (
     Event,
@@ -256,7 +256,7 @@ class Progress:
 def _effect(data: dict[str, Any]) -> str:
     """Return a call in short: what it is about, then what else it was given."""
     given = data["input"]
-    main = main_argument(given)
+    main = named_argument(given)
     rest = {name: value for name, value in given.items() if value is not main}
     said = [main] if isinstance(main, str) else []
     if not said or rest:

@@ -139,10 +139,11 @@ def open_session(
     log.subscribe(progress.follow)
     if on_event is not None:
         log.subscribe(on_event)
-    redactor = Redactor(salt, own_secrets(host.env))
     task = prepared.task
+    redactor = Redactor(salt, own_secrets(host.env), personal="personal" in task.redact)
     permissions = in_force(task.permissions, can_ask=host.asker is not None)
-    box = toolbox(prepared, host, permissions)
+    workspace = Workspace(task.workspace, exclude=_own_folder(task.workspace, folder))
+    box = toolbox(prepared, host, workspace, permissions)
     services = Services(
         log=log,
         artifacts=Artifacts(folder.artifacts),
@@ -169,11 +170,12 @@ def open_session(
         ),
         seen_by=sightings.newest,
         permissions=permissions,
+        restore=redactor.restore_for(allowed="secrets" in permissions),
+        restore_file=redactor.restore,
         gate=Permissions(
             task.permissions, log, host.asker, past=past.events if past else ()
         ),
     )
-    workspace = Workspace(task.workspace, exclude=_own_folder(task.workspace, folder))
     return Session(
         prepared=redacted(prepared, redactor.redact),
         host=host,

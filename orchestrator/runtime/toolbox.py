@@ -9,6 +9,7 @@ from typing import Any
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.security.permissions import Permission
+from orchestrator.security.workspace import Workspace
 from orchestrator.spec.foreign import available_tools
 from orchestrator.tools.base import Tool
 from orchestrator.tools.fetch import FetchUrl
@@ -17,6 +18,7 @@ from orchestrator.tools.recall import Recall
 from orchestrator.tools.refs import ReadRef
 from orchestrator.tools.replacing import Writer
 from orchestrator.tools.search import Glob, Grep
+from orchestrator.tools.shell import Bash
 from orchestrator.tools.skills import Skills
 from orchestrator.tools.writing import EditFile, WriteFile
 
@@ -38,20 +40,30 @@ class Toolbox:
 
 
 def toolbox(
-    prepared: Prepared, host: Host, permissions: Collection[Permission]
+    prepared: Prepared,
+    host: Host,
+    workspace: Workspace,
+    permissions: Collection[Permission],
 ) -> Toolbox:
     """Return the tools of a run.
 
     Args:
         prepared: the task and what it names.
         host: with the caller's own tools.
+        workspace: of the run.
         permissions: what agents may have at all.
     """
     skills = Skills(prepared.skills, runs_scripts="shell" in permissions)
     writer = Writer()
+    bash = Bash(
+        workspace,
+        writable="write" in permissions,
+        network="network" in permissions,
+        visible=[each.folder for each in prepared.skills],
+    )
     ours: tuple[Tool[Any], ...] = (
         ReadFile(), ListDir(), Grep(), Glob(), ReadRef(skills), Recall(),
-        WriteFile(writer), EditFile(writer), FetchUrl(),
+        WriteFile(writer), EditFile(writer), bash, FetchUrl(),
     )  # fmt: skip
     there = available_tools(permissions)
     own = (*host.tools, *prepared.tools)

@@ -10,19 +10,18 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from orchestrator.security.formats import CREDENTIAL, Span
+from orchestrator.security.values import PASSWORD, Value, is_secret, is_wordy
 
 __all__ = ["named_secrets"]
 
-_PASSWORD = "password|passwd|passwort|passphrase|passcode|pwd|密码|口令"  # noqa: S105 - names, no value
 # Only plain words, since such a search runs at ten times the speed of any other; what
 # must stand around some of them is checked afterwards.
 _KEYWORD = re.compile(
-    rf"{_PASSWORD}|_pass(?![a-z])|secret|token|credential|key|密钥|令牌|私钥"
+    rf"{PASSWORD}|_pass(?![a-z])|secret|token|credential|key|密钥|令牌|私钥"
 )
-_PASSWORDS = frozenset((*_PASSWORD.split("|"), "_pass"))
+_PASSWORDS = frozenset((*PASSWORD.split("|"), "_pass"))
 _NAME_CHARS = string.ascii_letters + string.digits + "_.$@-"
 _KEY_OF = re.compile(
     r"(?:api|access|private|auth|account|signing|encryption|client|service|master"
@@ -34,7 +33,7 @@ _LINK = re.compile(
     r"(?P<close>(?:\\?[\"'`\]]){0,3})"
     r"(?:[ \t]*(?P<op>:[ \t]*[A-Za-z_][\w.]{0,30}(?:\[[\w.,| ]{0,30}\])?"
     r"(?:[ ]?\|[ ]?\w+)?[ \t]*=(?=[ \t]*[rbuf]{0,2}[\"'])|:=|=>|[=!]==?|="
-    r"|[:\uff1a](?!:)|[是为]|,|\(|>)|[ \t]+(?P<word>is:?)(?=[ \t])|(?P<gap>[ \t]))"
+    r"|[:\uff1a](?!:)|[是为]|,|\(|>|\|)|[ \t]+(?P<word>is:?)(?=[ \t])|(?P<gap>[ \t]))"
     r"[ \t]*(?:[rbuf@]{1,2}(?=[\"']))?"
 )
 _QUOTED = re.compile(
@@ -44,18 +43,13 @@ _QUOTED = re.compile(
 _BARE = re.compile(
     r"[“”「『]?(?P<value>[^\s\"'`<>(){}\[\];,|\\&\x7f-\U0010ffff]{6,300})"
 )
+# Nothing but a name and its value is on the line, so that signs belong to the value.
+_OWN_LINE = re.compile(r"(?:\A|\n)[ \t]*(?:- |export |set |ENV |ARG )?[\"']?\Z")
+_REST = re.compile(r"[^\s\"'`<>(){}\[\]\x7f-\U0010ffff]{1,100}(?=[ \t\r]*(?:\n|\Z))")
 _REVERSED = re.compile(
     r"(?P<open>[\"'])(?P<value>[^\"'\n\\]{6,200})(?P=open)[ \t]*[!=]==?[ \t]*\Z"
 )
-_URL = re.compile(
-    r"://[^\s:/@?#\"'<>]{0,100}:(?P<value>[^\s/@\"'<>]{3,200})@"
-    r"(?!(?:\w+\.)?example\.)(?=[\w.\[-])"
-)
-_HEADER = re.compile(
-    r"bearer[ \t]+(?P<bearer>[\w.~+/-]{16,}=*)"
-    r"|authorization[\"']?[ \t]*[:=][ \t]*[\"']?basic[ \t]+(?P<basic>[\w+/]{8,}=*)",
-    re.IGNORECASE,
-)
+_NETRC = re.compile(r"\blogin\s{1,9}\S{1,99}\s{1,9}\Z")
 
 # Names that hold something about a secret, and not the secret.
 _ABOUT = re.compile(
@@ -63,50 +57,10 @@ _ABOUT = re.compile(
     r"length|size|count|limit|max|min|prefix|suffix|regex|re|pattern|format|header|"
     r"class|ttl|expir\w*|lifetime|policy|prompt|hint|help|error|message|msg|text|title|"
     r"placeholder|env|var|ref|kind|index|pos|start|end|column|required|enabled|reset|"
-    r"arn|version|algorithm|alg|encoding|usage|manager|provider|store|input|selector|"
+    r"arn|version|algorithm|alg|encoding|usage|manager|mgr|provider|store|input|selector|"
     r"description|desc|docs?|rules?|scheme|set|list|map)(?![a-z])"
 )
 _CAMEL = re.compile(r"(?<![A-Z])(?=[A-Z])")
-_PLACEHOLDER = re.compile(
-    r"change[-_ ]?me|place[-_ ]?holder|example|redacted|hidden|masked"
-    r"|(?:your|my|our|the|some|new|old|insert|enter|put)[-_ ]?\w{0,16}[-_ ]?"
-    r"(?:pass|key|token|secret|pwd|credential|here)"
-    r"|x{3,}|\*{3,}|\.{3,}|-{4,}|0{6,}|todo|dummy|\[secret:",
-    re.IGNORECASE,
-)
-_NO_SECRET = re.compile(
-    r"(?:test|fake|sample|demo|foo|bar|baz|none|null|true|false|undefined|string|str"
-    r"|user|admin|root|guest|anonymous|default|empty|optional|required|value"
-    rf"|{_PASSWORD}|secret|token|key|pass)[-_]?\d{{0,2}}",
-    re.IGNORECASE,
-)
-_TEMPLATE = re.compile(
-    r"\$\{\w|\$\(\w+|\{\{|\{[\w.!:]*\}|<[^>]*>|%\(\w+\)|%[sdr]\b|\A\$\w+\Z|\A%\w+%\Z"
-    r"|\\[wdsSWDb]|\A\$[\d.]|\(\?[:=!<P]|\[[^\]]*\w-\w[^\]]*\]"
-)
-_EXPRESSION = re.compile(
-    r"[A-Za-z_$@][\w$]*(?:(?:\.|::|->)[A-Za-z_$][\w$]*)+"  # `self.token`
-    r"|(?:[a-z][a-z0-9+.-]*:/|~?/|\./|\.\./|arn:)[^\s!]*"  # a path, a URL
-    r"|[\w./-]*\.[a-z]{2,5}"  # a file
-)
-_PIECES = re.compile(r"[-_./:@,=+]+")
-_WORD = re.compile(
-    r"[A-Z]?[a-z]*\d{0,3}|[A-Z]+\d{0,3}|\d{1,8}|(?:[A-Z]?[a-z]{2,})+\d{0,2}"
-)
-_LETTER = re.compile(r"[^\W\d_]")
-_DIGIT = re.compile(r"\d")
-_BLANK = re.compile(r"\s")
-_SYMBOL = re.compile(r"[!@#$%^&*?~]")
-
-
-class _Place(NamedTuple):
-    """A value beside a name."""
-
-    start: int
-    end: int
-    is_quoted: bool
-    is_setting: bool = False
-    """`DB_PASSWORD=…`, alone on its line: whatever follows is meant as it stands."""
 
 
 def named_secrets(text: str, low: str) -> Iterator[Span]:
@@ -125,31 +79,17 @@ def named_secrets(text: str, low: str) -> Iterator[Span]:
         if place is None:
             continue
         value = text[place.start : place.end]
-        if _is_secret(value, place, is_password=hit[0] in _PASSWORDS):
+        if is_secret(value, place, is_password=hit[0] in _PASSWORDS):
             behind = place.end
             yield Span(place.start, place.end, CREDENTIAL)
-    yield from _in_headers_and_urls(text, low)
-
-
-def _in_headers_and_urls(text: str, low: str) -> Iterator[Span]:
-    for word in ("bearer", "authorization"):
-        at = low.find(word)
-        while at != -1:
-            match = _HEADER.match(text, at)
-            name = (match and match.lastgroup) or ""
-            if match and (name == "basic" or not _is_wordy(match[name])):
-                yield Span(*match.span(name), CREDENTIAL)
-            at = low.find(word, at + len(word))
-    if "://" in text and "@" in text:
-        for match in _URL.finditer(text):
-            if not _is_stand_in(match["value"]):
-                yield Span(*match.span("value"), CREDENTIAL)
 
 
 def _is_name(low: str, hit: re.Match[str]) -> bool:
     start = hit.start()
     if hit[0] == "key":
         return _KEY_OF.search(low[max(0, start - 12) : start]) is not None
+    if hit[0] == "token":
+        return not low.startswith("publickey", max(0, start - 9))  # of an assembly
     if hit[0] == "_pass":
         return low[start - 1 : start].isalnum()
     return True
@@ -161,29 +101,38 @@ def _name_start(text: str, at: int) -> int:
     return at - (len(head) - len(head.rstrip(_NAME_CHARS)))
 
 
-def _value_after(text: str, start: int, end: int) -> _Place | None:
+def _value_after(text: str, start: int, end: int) -> Value | None:
     link = _LINK.match(text, end)
     if link is None or _ABOUT.search(_CAMEL.sub("_", link["suffix"]).lower()):
         return None
     begin = _name_start(text, start)
     name = text[begin : link.end("suffix")]
-    if link["op"] is None and not link["word"] and not name.startswith("--"):
+    is_apart = link["op"] is None and not link["word"] and not name.startswith("--")
+    if is_apart and not _NETRC.search(text, max(0, begin - 120), begin):
         return None
     quoted = _QUOTED.match(text, link.end())
     if quoted and _may_be_quoted(text[max(0, begin - 2) : begin], link):
-        return _Place(*quoted.span("value"), is_quoted=True)
+        return Value(*quoted.span("value"), is_quoted=True)
     bare = _BARE.match(text, link.end())
     if quoted or bare is None or not _may_be_bare(text, link["op"], bare):
         return None
+    return _bare(text, begin, link, bare)
+
+
+def _bare(text: str, begin: int, link: re.Match[str], bare: re.Match[str]) -> Value:
+    """Return a value without quotes, beside a name that begins at `begin`."""
     first, last = bare.span("value")
+    rest = _REST.match(text, last)
+    if rest and _OWN_LINE.search(text, max(0, begin - 60), begin):
+        last = rest.end()
     while text[last - 1] in ".:?":
         last -= 1
     is_setting = (
-        name.isupper()
+        text[begin : link.end("suffix")].isupper()
         and text[link.end("suffix") : link.end()] == "="
         and text[last : last + 1] in ("", "\n", "\r")
     )
-    return _Place(first, last, is_quoted=False, is_setting=is_setting)
+    return Value(first, last, is_quoted=False, is_setting=is_setting)
 
 
 def _may_be_quoted(before: str, link: re.Match[str]) -> bool:
@@ -206,48 +155,14 @@ def _may_be_bare(text: str, op: str | None, bare: re.Match[str]) -> bool:
         begin = max(0, bare.start() - 200)
         line = text[begin : bare.start()].rpartition("\n")[2]
         is_code = after != ", " or line.count("(") > line.count(")")
-        return not (is_code and _is_wordy(bare["value"]))
+        return not (is_code and is_wordy(bare["value"]))
     return op in (None, "=", ":", ":=", "\uff1a", "是", "为")
 
 
-def _value_before(text: str, start: int) -> _Place | None:
+def _value_before(text: str, start: int) -> Value | None:
     """Return the value in `"…" == password`."""
     start = _name_start(text, start)
     if "=" not in text[max(0, start - 3) : start]:
         return None
     match = _REVERSED.search(text, max(0, start - 220), start)
-    return None if match is None else _Place(*match.span("value"), is_quoted=True)
-
-
-def _is_secret(value: str, place: _Place, *, is_password: bool) -> bool:
-    return (
-        _has_the_shape(value, place, is_password=is_password)
-        and not _EXPRESSION.fullmatch(value)
-        and not _is_stand_in(value)
-    )
-
-
-def _has_the_shape(value: str, place: _Place, *, is_password: bool) -> bool:
-    if len(value) < 6 or not _LETTER.search(value) or _BLANK.search(value):
-        return False
-    digits = len(_DIGIT.findall(value))
-    if not is_password:
-        return len(value) >= 8 and digits >= 2 and not _is_wordy(value)
-    if digits or place.is_setting or not place.is_quoted:
-        return digits > 0 or place.is_setting
-    return bool(_SYMBOL.search(value)) or (value.isalpha() and len(value) >= 12)
-
-
-def _is_stand_in(value: str) -> bool:
-    """Return whether a value only stands where a secret would be."""
-    return bool(
-        _NO_SECRET.fullmatch(value)
-        or _PLACEHOLDER.search(value)
-        or _TEMPLATE.search(value)
-        or len(set(value)) <= 2
-    )
-
-
-def _is_wordy(value: str) -> bool:
-    """Return whether a value is made of words and small numbers."""
-    return all(_WORD.fullmatch(piece) for piece in _PIECES.split(value))
+    return None if match is None else Value(*match.span("value"), is_quoted=True)

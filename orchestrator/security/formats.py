@@ -13,10 +13,11 @@ from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
-__all__ = ["CREDENTIAL", "Span", "known_forms"]
+__all__ = ["CREDENTIAL", "PRIVATE_KEY", "Span", "known_forms"]
 
 CREDENTIAL = "credential"
 """Kind of what is a secret by its place and not by its form."""
+PRIVATE_KEY = "private-key"
 
 _WINDOW_CHARS = 4000
 _LOOK_BACK_CHARS = 120
@@ -112,6 +113,7 @@ _OWN = tuple(
         ("pypi-", r"pypi-AgE[\w-]{50,}", "pypi"),
         ("xapp-", r"xapp-\d-[A-Z0-9]+-\d+-[a-z0-9]{16,}", "slack"),
         ("dop_v1_", r"dop_v1_[a-f0-9]{64}", "digitalocean"),
+        (":AA", r"(?<!\w)\d{8,10}:AA[\w-]{33}(?![\w-])", "telegram"),
         ("LTAI", r"(?<!\w)LTAI[A-Za-z0-9]{12,26}(?!\w)", "aliyun"),
         ("AKID", r"(?<!\w)AKID[A-Za-z0-9]{28,40}(?!\w)", "tencent"),
     )
@@ -154,10 +156,10 @@ def _private_keys(text: str) -> Iterator[Span]:
         for match in _PEM.finditer(text):
             body = match[0].split("-----", 2)[2]
             if _RUN.search(body) and not _CODE.search(body):
-                yield Span(match.start(), match.end(), "private-key")
+                yield Span(match.start(), match.end(), PRIVATE_KEY)
     if "Private-Lines:" in text:
         for match in _PUTTY.finditer(text):
-            yield Span(*match.span("value"), "private-key")
+            yield Span(*match.span("value"), PRIVATE_KEY)
 
 
 def _windows(text: str, low: str) -> list[tuple[int, int]]:

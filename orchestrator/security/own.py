@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 from urllib.parse import quote, unquote, urlsplit
 
-__all__ = ["own_secrets"]
+__all__ = ["forms_of", "is_secret_name", "own_secrets", "url_secrets"]
 
 MIN_CHARS = 8
 """What is shorter (`x`, `any`) only stands where a key is asked for."""
@@ -24,7 +24,9 @@ _NAMES: Final = (
 )
 # Other headers (a team, a beta feature) hold words that may stand in any text.
 _SECRET_HEADER: Final = re.compile(
-    r"auth|key|token|secret|pass|cookie|credential|signature", re.IGNORECASE
+    r"auth(?!or(?!i))|key|token|secret|pass|cookie|credential|signature"
+    r"|(?:^|_)(?:pat|pwd|dsn)(?:_|$)",
+    re.IGNORECASE,
 )
 _SCHEME: Final = re.compile(r"(?:basic|bearer|token)\s+", re.IGNORECASE)
 
@@ -37,27 +39,41 @@ def own_secrets(env: Mapping[str, str]) -> tuple[str, ...]:
     Args:
         env: the environment.
     """
+    return forms_of(_values(env))
+
+
+def forms_of(values: Iterable[str]) -> tuple[str, ...]:
+    """Return secrets in all forms that they may have in a text, longest first.
+
+    Those of headers also without their scheme (`Bearer`). What is too short to be told
+    from a word is left out.
+    """
     found = {
         form
-        for value in _values(env)
+        for whole in values
+        for value in (whole.strip(), _SCHEME.sub("", whole.strip(), count=1))
         for form in (value, quote(value, safe=""), json.dumps(value)[1:-1])
         if len(value) >= MIN_CHARS
     }
     return tuple(sorted(found, key=lambda form: (-len(form), form)))
 
 
+def is_secret_name(name: str) -> bool:
+    """Return whether a header or variable of that name holds a secret."""
+    return _SECRET_HEADER.search(name) is not None
+
+
 def _values(env: Mapping[str, str]) -> Iterator[str]:
     for name in _NAMES:
-        yield env.get(name, "").strip()
+        yield env.get(name, "")
     for line in env.get("ANTHROPIC_CUSTOM_HEADERS", "").split("\n"):
         name, _, value = line.partition(":")
         if _SECRET_HEADER.search(name):
-            yield value.strip()
-            yield _SCHEME.sub("", value.strip(), count=1)
-    yield from _of_url(env.get("ANTHROPIC_BASE_URL", ""))
+            yield value
+    yield from url_secrets(env.get("ANTHROPIC_BASE_URL", ""))
 
 
-def _of_url(url: str) -> Iterator[str]:
+def url_secrets(url: str) -> Iterator[str]:
     """Yield the password in a URL, or the user where there is none."""
     try:
         parts = urlsplit(url.strip())

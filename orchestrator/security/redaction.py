@@ -1,4 +1,4 @@
-"""Replace secrets by placeholders before anything else sees a text.
+"""Replace secrets by placeholders before anything else sees a text, and put them back.
 
 The same value always gets the same placeholder within a run, so that an agent can still
 tell that two places hold the same secret.
@@ -6,36 +6,54 @@ tell that two places hold the same secret.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import re
 from bisect import bisect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from orchestrator.errors import ToolError
 from orchestrator.security.credentials import named_secrets
-from orchestrator.security.formats import CREDENTIAL, Span, known_forms
+from orchestrator.security.exact import Learnt, Needle, Needles, encoded
+from orchestrator.security.formats import CREDENTIAL, PRIVATE_KEY, Span, known_forms
+from orchestrator.security.personal import KINDS, personal_numbers
+from orchestrator.security.placeholders import (
+    PLACEHOLDER,
+    Vault,
+    kind_of,
+    line_ends,
+    placeholder,
+)
+from orchestrator.security.places import placed_secrets
 
 __all__ = ["PLACEHOLDER", "Redactor"]
 
-PLACEHOLDER = re.compile(r"\[secret:[a-z0-9-]+:[0-9a-f]{8}\]")
 LEAST_CHARS = 8
 """No secret is shorter: of those with a name beside them, name and value together."""
-_HEAD_CHARS = 12
-"""Of an exact value; so much of it is taken for it where the text is cut off."""
-_LINE_END = re.compile(r"\r\n|\n|\r")
 _ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
+_NEVER_LEARNT = frozenset({PRIVATE_KEY, *KINDS})
+"""Kinds that are found by themselves wherever they stand."""
 
 
 class Redactor:
     """Redacts for one run. Safe to use from many threads.
 
-    Args:
-        salt: the run's own; the same salt gives the same placeholders.
-        own: values that are secret whatever their form, of 8 characters or more.
+    What it has replaced it can put back. A value that only its place told, or that was
+    put back, is known from then on and replaced everywhere.
     """
 
-    def __init__(self, salt: bytes, own: Sequence[str] = ()) -> None:
-        self._salt, self._own = salt, tuple(own)
+    def __init__(
+        self, salt: bytes, own: Sequence[str] = (), *, personal: bool = False
+    ) -> None:
+        """Begin without any value.
+
+        Args:
+            salt: the run's own; the same salt gives the same placeholders.
+            own: values that are secret whatever their form, of 8 characters or more;
+                they are never put back.
+            personal: whether phone numbers, e-mail addresses, payment cards and the
+                like count as secrets; needs the extra `personal`.
+        """
+        self._salt, self._personal = salt, personal
+        self._own = Needles(_own_needles(own))
+        self._vault, self._learnt = Vault(), Learnt()
 
     def redact(self, text: str) -> str:
         """Return `text` with every secret replaced by `[secret:<kind>:<8 hex>]`.
@@ -46,47 +64,100 @@ class Redactor:
             return text
         # What one pass leaves may look different with the placeholders in it. Each
         # pass leaves less that is no placeholder, so that this ends.
-        while spans := _find(text, self._own):
+        while spans := self._find(text):
             text = self._replace(text, spans)
         return text
+
+    def restore(self, text: str) -> str:
+        """Return `text` with values in place of their placeholders, for the workspace.
+
+        Raises:
+            ToolError: a placeholder of which the value is not in memory.
+        """
+        restored, used = self._vault.restored(text)
+        for mark, value in used.items():
+            self._learnt.learn(value, kind_of(mark))
+        return restored
+
+    def restore_for(self, *, allowed: bool) -> Callable[[str], str]:
+        """Return what puts values back into calls that can send them anywhere.
+
+        Args:
+            allowed: whether the task has the permission `secrets`; without it each
+                placeholder is a `ToolError`.
+        """
+        return self.restore if allowed else _refused
+
+    def _find(self, text: str) -> list[Span]:
+        """Return the secrets in `text`, in order, none overlapping another."""
+        low = text.lower()
+        if len(low) != len(text):  # a few letters grow when lowered
+            low = text.translate(_ASCII_LOWER)
+        # Known forms go first, and of those at one place the longest: the kind then
+        # hangs on the value alone, and so does the placeholder.
+        forms = sorted(known_forms(text, low), key=lambda span: span.start - span.end)
+        return _apart(
+            text,
+            (
+                *_outside(self._own.find(text), forms),
+                *forms,
+                *named_secrets(text, low),
+                *placed_secrets(text, low),
+                *self._learnt.find(text),
+                *(personal_numbers(text, low) if self._personal else ()),
+            ),
+        )
 
     def _replace(self, text: str, spans: Iterable[Span]) -> str:
         parts: list[str] = []
         done = 0
         for span in spans:
             value = text[span.start : span.end]
-            lines = "".join(_LINE_END.findall(value))
-            parts += [
-                text[done : span.start],
-                self._placeholder(span.kind, value),
-                lines,
-            ]
+            mark = placeholder(self._salt, span.kind, value)
+            self._keep(mark, value, span.kind)
+            parts += [text[done : span.start], mark, line_ends(value)]
             done = span.end
         return "".join([*parts, text[done:]])
 
-    def _placeholder(self, kind: str, value: str) -> str:
-        data = value.encode("utf-8", "surrogatepass")
-        mark = hmac.digest(self._salt, data, hashlib.sha256).hex()[:8]
-        return f"[secret:{kind}:{mark}]"
+    def _keep(self, mark: str, value: str, kind: str) -> None:
+        if self._own.overlaps(value):
+            return
+        self._vault.put(mark, value)
+        if kind not in _NEVER_LEARNT:
+            self._learnt.learn(value, kind)
 
 
-def _find(text: str, own: Sequence[str]) -> list[Span]:
-    """Return the secrets in `text`, in order, none overlapping another."""
-    low = text.lower()
-    if len(low) != len(text):  # a few letters grow when lowered
-        low = text.translate(_ASCII_LOWER)
-    taken = [match.span() for match in PLACEHOLDER.finditer(text)]
+def _own_needles(own: Iterable[str]) -> Iterator[Needle]:
+    for value in own:
+        yield Needle(value, CREDENTIAL, may_be_cut=True)
+        for part in encoded(value):
+            yield Needle(part, CREDENTIAL, is_part=True)
+
+
+def _refused(text: str) -> str:
+    found = PLACEHOLDER.search(text)
+    if found is None:
+        return text
+    raise ToolError(
+        f"`{found[0]}` stands for a secret, and this task does not allow `secrets`: it "
+        "is put back only into files of the workspace. Let the command read it from "
+        "the place where it is kept, or go on without."
+    )
+
+
+def _outside(spans: Iterable[Span], forms: Sequence[Span]) -> Iterator[Span]:
+    for span in spans:
+        if not any(form.start <= span.start and span.end <= form.end for form in forms):
+            yield span
+
+
+def _apart(text: str, spans: Iterable[Span]) -> list[Span]:
+    """Return those that overlap neither a placeholder nor one before them, in order."""
+    taken: list[tuple[int, int]] | None = None
     kept: list[Span] = []
-    # Known forms go first, and of those at one place the longest: the kind then hangs
-    # on the value alone, and so does the placeholder.
-    forms = sorted(known_forms(text, low), key=lambda span: span.start - span.end)
-    exact = [
-        span
-        for value in own
-        for span in _exact(text, value)
-        if not any(form.start <= span.start and span.end <= form.end for form in forms)
-    ]
-    for span in [*exact, *forms, *named_secrets(text, low)]:
+    for span in spans:
+        if taken is None:
+            taken = [match.span() for match in PLACEHOLDER.finditer(text)]
         place = bisect(taken, (span.start, span.end))
         is_free_before = place == 0 or taken[place - 1][1] <= span.start
         is_free_behind = place == len(taken) or span.end <= taken[place][0]
@@ -94,20 +165,3 @@ def _find(text: str, own: Sequence[str]) -> list[Span]:
             taken.insert(place, (span.start, span.end))
             kept.append(span)
     return sorted(kept)
-
-
-def _exact(text: str, value: str) -> Iterator[Span]:
-    """Yield where `value` stands in `text`, also cut off at an end or before `…`."""
-    head = value[:_HEAD_CHARS]
-    at = text.find(head)
-    while at != -1:
-        end = at + len(head)
-        for char, wanted in zip(
-            text[end : at + len(value)], value[end - at :], strict=False
-        ):
-            if char != wanted:
-                break
-            end += 1
-        if end - at == len(value) or text[end : end + 1] in ("", "…"):
-            yield Span(at, end, CREDENTIAL)
-        at = text.find(head, max(end, at + 1))

@@ -12,11 +12,14 @@ import unicodedata
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 from orchestrator.errors import OutsideWorkspace, ToolError
 from orchestrator.security.untrusted import as_written
 
-__all__ = ["Workspace"]
+__all__ = ["View", "Workspace"]
+
+View = Literal["whole", "part", "hidden"]
 
 MAX_NAME_BYTES = 255
 MAX_PATH_BYTES = 4096
@@ -147,20 +150,31 @@ class Workspace:
         Args:
             relative: relative to the root, with forward slashes.
         """
+        return self.view(relative) != "hidden"
+
+    def view(self, relative: str) -> View:
+        """Return how much of `relative` is in scope.
+
+        Args:
+            relative: as in `allows`.
+
+        Returns:
+            `whole`: it, and what is below it save what is excluded there; `part`: a
+            folder that leads to the scope; `hidden`: nothing.
+        """
         if self._is_excluded(relative):
-            return False
-        scopes = (*self.within, self.include)
-        if not any(scopes):
-            return True
+            return "hidden"
         parts = self._parts(relative)
-        for entries in filter(None, scopes):
+        found: View = "whole"
+        for entries in filter(None, (*self.within, self.include)):
             patterns = [each for entry in entries for each in self._patterns(entry)]
             if any(pattern.covers(parts) for pattern in patterns):
                 continue
             leads = any(pattern.may_lie_below(parts) for pattern in patterns)
             if not (leads and (self.real_root / relative).is_dir()):
-                return False
-        return True
+                return "hidden"
+            found = "part"
+        return found
 
     def _is_excluded(self, relative: str) -> bool:
         if not self.exclude:

@@ -155,7 +155,9 @@ class Collector:
             # What others stored is no evidence of this agent's.
             if ref not in own and not self.knows_ref(ref):
                 raise StoreError(f"`{ref}` was not shown to `{self._agent}`")
-            return self._services.artifacts.read_text(ref)
+            # As the quotes are: a value may have become known since this was kept.
+            text = self._services.artifacts.read_text(ref)
+            return self._services.redact(text)
 
         checked = check(findings, seen, read_text)
         is_long = not fits(checked.findings, self._max_tokens, self._services.count)

@@ -15,7 +15,7 @@ from orchestrator.errors import ToolError
 from orchestrator.messages import clean_text, encode, with_texts
 from orchestrator.tools.schema import keys_at
 
-__all__ = ["cleaned", "encodable", "listed", "parse_arguments", "shown"]
+__all__ = ["cleaned", "encodable", "listed", "parse_arguments", "restored", "shown"]
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -101,6 +101,24 @@ def cleaned(name: str, args: M, redact: Callable[[str], str]) -> M:
     given = args.model_dump(mode="json")
     fit = with_texts(given, lambda text: redact(clean_text(text)))
     return args if fit == given else parse_arguments(name, type(args), fit)
+
+
+def restored(name: str, args: M, restore: Callable[[str], str]) -> M:
+    """Return arguments with the secrets that their placeholders stand for.
+
+    For what leaves the program; nothing of it is logged or shown.
+
+    Args:
+        name: the tool, for the message.
+        args: what the model wrote.
+        restore: puts secrets back in a text; raises `ToolError` where it may not.
+
+    Raises:
+        ToolError: a secret may not be put back, or does not fit there.
+    """
+    given = args.model_dump(mode="json")
+    whole = with_texts(given, restore)
+    return args if whole == given else parse_arguments(name, type(args), whole)
 
 
 def listed(names: Iterable[str]) -> str:

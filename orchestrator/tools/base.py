@@ -105,6 +105,8 @@ class ToolContext:
     restore: Callable[[str], str] = field(default=lambda text: text)
     """Puts secrets back in place of their placeholders, for what leaves the program;
     raises `ToolError` where one is unknown or the task does not allow it."""
+    restore_file: Callable[[str], str] = field(default=lambda text: text)
+    """The same for what is written into the workspace, which needs no permission."""
 
 
 class Described(Protocol):

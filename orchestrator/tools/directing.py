@@ -150,10 +150,9 @@ class FollowUp:
 
     name: ClassVar[str] = "follow_up"
     description: ClassVar[str] = (
-        "Ask a subagent that has ended one more question. It still has before it "
-        "what it read, so it answers about that faster and cheaper than a new one. "
-        "Waits for the answer; its items are numbered on. For another area send a new "
-        "brief."
+        "Ask a subagent that has ended one more question. It still has what it read "
+        "before it, so it answers about that faster and cheaper than a new one. Waits "
+        "for the answer; its items are numbered on. Another area gets a new brief."
     )
     Args: ClassVar[type[BaseModel]] = FollowUpArgs
     effects: ClassVar[Effects] = "repeatable"

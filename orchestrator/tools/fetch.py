@@ -16,6 +16,7 @@ from orchestrator.security.urls import parse_url
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
 from orchestrator.tools.extraction import kept_text
 from orchestrator.tools.pages import Source, unseen_page
+from orchestrator.tools.permits import with_secrets
 from orchestrator.tools.threads import in_thread
 from orchestrator.tools.versions import Version, keep
 from orchestrator.tools.web.client import Reply, WebClient
@@ -60,7 +61,8 @@ class FetchUrl:
 
     def asks(self, args: FetchUrlArgs, context: ToolContext) -> Ask:  # noqa: ARG002 - the port's
         """Return what a person is asked."""
-        return Ask(("network",), f"fetch {one_line(args.url)}")
+        needs = with_secrets(("network",), args.url)
+        return Ask(needs, f"fetch {one_line(args.url)}")
 
     async def run(self, args: FetchUrlArgs, context: ToolContext) -> ToolOutput:
         """Return the first page of it.

@@ -25,7 +25,10 @@ from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic.fields import FieldInfo
 
 from orchestrator.events.of_agent import Label
+from orchestrator.security.permissions import Ask
+from orchestrator.tools.arguments import restored
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
+from orchestrator.tools.permits import with_secrets
 
 __all__ = ["FunctionTool", "tool"]
 
@@ -98,6 +101,7 @@ class FunctionTool:
 
         A text is shown as it is, anything else as JSON.
         """
+        args = restored(self.name, args, context.restore)
         given = {name: getattr(args, name) for name in type(args).model_fields}
         if self._wants_context:
             given[self._wants_context] = context
@@ -105,6 +109,11 @@ class FunctionTool:
         if inspect.isawaitable(result):
             return _awaited(result)
         return _output(result)
+
+    def asks(self, args: BaseModel, context: ToolContext) -> Ask:  # noqa: ARG002 - the port's
+        """Return what a call needs: `secrets`, if it would be given one."""
+        given = args.model_dump(mode="json")
+        return Ask(with_secrets((), given), f"{self.name}: {json_text(given)}")
 
     def _arguments(self, described: Mapping[str, str]) -> type[BaseModel]:
         fields: dict[str, Any] = {}
@@ -241,10 +250,11 @@ def _output(result: object) -> ToolOutput:
         return ToolOutput(result)
     if result is None:
         return ToolOutput("done")
-    return ToolOutput(_json(result))
+    return ToolOutput(json_text(result))
 
 
-def _json(value: object) -> str:
+def json_text(value: object) -> str:
+    """Return a value as JSON with indentation; what JSON lacks as text."""
     options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
     return orjson.dumps(value, default=_plain, option=options).decode()
 

@@ -6,10 +6,12 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel
 
-from orchestrator.security.permissions import Ask
+from orchestrator.messages import with_texts
+from orchestrator.security.permissions import Ask, Permission
+from orchestrator.security.placeholders import PLACEHOLDER
 from orchestrator.tools.base import Asking, Tool, ToolContext
 
-__all__ = ["CLOSED", "Gate", "refused"]
+__all__ = ["CLOSED", "Gate", "refused", "with_secrets"]
 
 
 class Gate(Protocol):
@@ -44,3 +46,23 @@ async def refused(
         return ""
     ask = tool.asks(args, context)
     return await gate.refused(context.agent, context.call, tool.name, ask)
+
+
+def with_secrets(
+    permissions: tuple[Permission, ...],
+    given: Any,  # noqa: ANN401 - JSON
+) -> tuple[Permission, ...]:
+    """Return what a call needs: `secrets` as well, where it would put one back.
+
+    Args:
+        permissions: what it needs without.
+        given: the arguments in which placeholders are replaced, as JSON.
+    """
+    marks: list[str] = []
+
+    def note(text: str) -> str:
+        marks.extend(PLACEHOLDER.findall(text))
+        return text
+
+    with_texts(given, note)
+    return (*permissions, "secrets") if marks else permissions

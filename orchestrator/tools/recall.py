@@ -50,8 +50,8 @@ class Recall:
     name: ClassVar[str] = "recall"
     description: ClassVar[str] = (
         "Search all that you did and were shown in this conversation, also what was "
-        "cleared or summarised since. Each hit names a reference; `read_ref` opens it. "
-        "Use it before you read or ask again."
+        "cleared or summarised since. Hits name references for `read_ref`. Use it "
+        "before you read or ask again."
     )
     Args: ClassVar[type[BaseModel]] = RecallArgs
     effects: ClassVar[Effects] = "reads"

@@ -55,10 +55,10 @@ class ReadRef:
 
     name: ClassVar[str] = "read_ref"
     description: ClassVar[str] = (
-        "Open again what you no longer see: `art_…`, the whole of something that was "
-        "cut (only ones that you were shown); `h12`, step 12 of this conversation, or "
-        "`h12.2`, its second call and result; `a2`, what subagent a2 delivered. A page "
-        "at a time, or only matching lines, or only some fields."
+        "Open again what you no longer see: `art_…`, the whole of what was cut (ones "
+        "you were shown); `h12`, step 12 of this conversation, `h12.2` its second call "
+        "and result; `a2`, what subagent a2 delivered. By page, lines that match, or "
+        "fields."
     )
     Args: ClassVar[type[BaseModel]] = ReadRefArgs
     effects: ClassVar[Effects] = "reads"

@@ -160,7 +160,7 @@ def restored(name: str, text: str, context: ToolContext) -> str:
 
     def value(match: re.Match[str]) -> str:
         # So that lines keep their numbers, the line ends of a secret stand behind it.
-        whole = context.restore(match[1])
+        whole = context.restore_file(match[1])
         ends = _END.findall(match[2])
         return whole + "".join(ends[len(_END.findall(whole)) :])
 

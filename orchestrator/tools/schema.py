@@ -11,8 +11,8 @@ __all__ = ["input_schema", "keys_at"]
 
 Schema = dict[str, Any]
 
-# What pydantic adds and no model needs.
-_NOISE = ("$defs", "discriminator", "title")
+# What pydantic adds and no model needs: that a text is not empty goes without saying.
+_NOISE = ("$defs", "discriminator", "minLength", "title")
 
 
 @lru_cache(maxsize=256)

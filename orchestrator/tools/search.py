@@ -67,9 +67,8 @@ class Grep:
     name: ClassVar[str] = "grep"
     description: ClassVar[str] = (
         "Find lines by a regex, in all text files below `path` and in the text of PDF, "
-        "DOCX and HTML; hidden files and those in `.gitignore` are skipped unless "
-        "`path` asks for them. Try several words for one thing at once: "
-        "`token|jwt|session`."
+        "DOCX and HTML; hidden and ignored files only if `path` asks for them. Try "
+        "several words at once: `token|jwt|session`."
     )
     Args: ClassVar[type[BaseModel]] = GrepArgs
     effects: ClassVar[Effects] = "reads"
@@ -320,7 +319,7 @@ class Glob:
 
     name: ClassVar[str] = "glob"
     description: ClassVar[str] = (
-        "Find files by name, at any depth below `path`; ignored and hidden files as in "
+        "Find files by name, at any depth below `path`; hidden and ignored ones as in "
         "`grep`."
     )
     Args: ClassVar[type[BaseModel]] = GlobArgs

@@ -145,3 +145,67 @@ async def test_events_on_the_terminal_hold_no_secret(
     assert [orjson.loads(line)["seq"] for line in out.splitlines()]
     assert all(secret not in out for secret in SECRETS.values())
     assert ended.result.state == "done"
+
+
+async def test_a_quote_of_what_was_shown_before_its_value_was_known_still_holds(
+    tmp_path: Path,
+) -> None:
+    value = "Tr0ub4" + "dor-3x"
+    naked = f"Staging is reached with {value} as everywhere else.\n"
+    bench = RunBench(tmp_path, {"notes.md": naked, ".env": f"DB_PASSWORD={value}\n"})
+
+    def submits(request: ModelRequest) -> Step:
+        quote = item("Staging has the usual password.", "notes.md:1", naked.strip())
+        lines = last_results(request).split("\n")
+        [line] = [line for line in lines if "DB_PASSWORD" in line]
+        marked = line.strip().partition("\t")[2]
+        again = item("It is in its settings, too.", ".env:1", marked)
+        return call("submit_findings", **found(quote, again))
+
+    ended = await bench.play(
+        [delegate(brief("Staging")), finish("It has a password [a1#1].")],
+        {
+            "Staging": in_turn(
+                call("read_file", path="notes.md"),
+                call("read_file", path=".env"),
+                submits,
+            )
+        },
+    )
+
+    assert ended.json("agents/a1/findings.json")["status"] == "complete"
+    [done] = ended.events("subagent.ended")
+    assert done.data["unsupported"] == 0
+    quotes = [
+        each["evidence"][0]["quote"]
+        for each in ended.json("agents/a1/findings.json")["items"]
+    ]
+    marks = [PLACEHOLDER.findall(quote) for quote in quotes]
+    assert marks[0] == marks[1] != []
+    assert ended.results("read_file", "a1")[0].count(value) == 1
+
+
+async def test_a_value_comes_back_as_its_placeholder_where_its_name_is_missing(
+    tmp_path: Path,
+) -> None:
+    value = "Tr0ub4" + "dor-3x"
+    bench = RunBench(tmp_path, {".env": f"DB_PASSWORD={value}\n"})
+    outputs = iter([f"{value}\n", f"GET /?p={value}&x=1\n"])
+
+    ended = await bench.play(
+        [
+            call("read_file", path=".env"),
+            call("prints"),
+            call("prints"),
+            finish("It has a password [.env:1]."),
+        ],
+        {},
+        tools=[Prints(lambda _agent: next(outputs))],
+    )
+
+    assert ended.result.state == "done"
+    read, *printed = ended.results("read_file"), *ended.results("prints")
+    marks = {PLACEHOLDER.findall(text)[0] for text in (*read, *printed)}
+    assert len(printed) == 2
+    assert len(marks) == 1
+    assert [file for file, data in ended.everything() if value.encode() in data] == []

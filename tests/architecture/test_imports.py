@@ -14,8 +14,9 @@ ROOT = Path(__file__).parents[2]
 CORNERS = {
     "orchestrator.__main__",
     "orchestrator.models.anthropic",
+    "orchestrator.tools.mcp.sdk",
 }
-"""The command itself; and the one module that may load the SDK."""
+"""The command itself; and the modules that may load an SDK."""
 OPTIONAL = {
     "anthropic", "docx", "matplotlib", "mcp", "pypdf", "ray", "selectolax", "starlette",
 }  # fmt: skip

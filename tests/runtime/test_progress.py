@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -12,7 +13,7 @@ from deep_runs import QUESTION, ended_run, live_run
 
 from orchestrator.cli.notes_text import rendered_notes
 from orchestrator.cli.output import Style, width
-from orchestrator.events import Event
+from orchestrator.events import Event, ToolStarted
 from orchestrator.inspection.run import RunView
 from orchestrator.runtime.members import Members
 from orchestrator.runtime.progress import Progress
@@ -229,3 +230,29 @@ def test_a_person_reads_the_table_on_a_terminal_whole(
     if columns == 80:
         assert "a4  ↳ ↳ Cookies of the admin pages" in text
         assert "cancelled by a1: the shop has no" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "row"),
+    [
+        ("write_file", {"text": "x" * 500, "path": "src/a.py"}, "src/a.py "),
+        (
+            "edit_file",
+            {"old": "a", "new": "b", "path": "src/a.py"},
+            'src/a.py {"old":"a","new":"b"}',
+        ),
+        ("bash", {"command": "make test"}, "make test"),
+        ("order_cancel", {"why": "late", "id": 7}, '{"why":"late","id":7}'),
+        ("ping", {}, "{}"),
+    ],
+)
+def test_what_was_changed_is_named_first_whatever_the_order_of_arguments(
+    folder: RunFolder, name: str, given: dict[str, Any], row: str
+) -> None:
+    started = {"call": "t", "name": name, "input": given, "effects": "effects"}
+    event = Event(1, "", RUN_ID, "a1", ToolStarted.KIND, 0, started)
+
+    [effect] = fed(folder, [event]).effects
+
+    assert effect.startswith(f"a1: {name} {row}")
+    assert len(effect) < 250

@@ -149,7 +149,7 @@ def test_a_bad_task_is_one_message_with_file_line_field_and_what_is_allowed(
         "mcp_servers: {a: {command: b}}",
         "memory: {scope: project}",
         "memory: {runs: true}",
-        "redact: [secrets, personal]",
+        "redact: [personal]",
         "redact: []",
     ],
 )

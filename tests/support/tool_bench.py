@@ -13,6 +13,7 @@ from orchestrator.context.clipping import clip_text
 from orchestrator.context.tokens import estimate
 from orchestrator.events import Event
 from orchestrator.messages import Message, text_of
+from orchestrator.security.permissions import Permission
 from orchestrator.security.redaction import Redactor
 from orchestrator.security.workspace import Workspace
 from orchestrator.store.artifacts import Artifacts
@@ -46,6 +47,7 @@ class ToolBench:
     messages: list[Message] = field(default_factory=list)
     findings: dict[str, str] = field(default_factory=dict)
     gate: Gate = CLOSED
+    may: frozenset[Permission] = frozenset()
     restore: Callable[[str], str] = field(default=lambda text: text)
 
     def __post_init__(self) -> None:
@@ -91,6 +93,8 @@ class ToolBench:
             findings_of=lambda agent: self.findings.get(agent, ""),
             seen=self.sightings.newest(self.agent),
             restore=self.restore,
+            restore_file=self.restore,
+            may=self.may,
         )
 
     async def run(

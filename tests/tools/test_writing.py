@@ -416,6 +416,7 @@ async def test_what_is_shown_differently_from_what_it_is_can_be_edited_around(
     assert (bench.root / "a.txt").read_bytes() == b"\x1b[31mred\x1b[0m!\n"
 
 
+@pytest.mark.slow
 async def test_a_miss_in_a_long_file_is_told_in_time(bench: ToolBench) -> None:
     text = "".join(f"value_{n} = compute({n}, {n * 7})\n" for n in range(60_000))
     bench.write("a.py", text)

@@ -1,0 +1,192 @@
+"""Make our tools of what servers list: chosen, named, described, bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.context.tokens import estimate
+from orchestrator.errors import SpecError
+from orchestrator.messages import clean_text, encode, one_line, with_texts
+from orchestrator.spec.mcp_servers import McpServer
+from orchestrator.tools.base import Described, Effects, Tool
+from orchestrator.tools.json_args import json_args
+from orchestrator.tools.mcp.link import Link
+from orchestrator.tools.mcp.names import names_for
+from orchestrator.tools.mcp.schemas import written_out
+from orchestrator.tools.mcp.shown import Shown, shown_schema
+from orchestrator.tools.mcp.tool import McpResource, McpTool
+from orchestrator.tools.registry import definition_of
+
+__all__ = ["Listed", "catalogue"]
+
+Json = dict[str, Any]
+
+MAX_TOOLS = 100
+"""Of one server."""
+MAX_TOKENS = 20_000
+"""Of all definitions together: every request of every agent carries them."""
+MAX_DESCRIPTION_CHARS = 1000
+_SHOWN_NAMES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One tool of a server, for people."""
+
+    server: str
+    remote: str
+    """Its name at the server."""
+    name: str
+    """Its name in a run."""
+    effects: Effects
+    tokens: int
+    """Estimated tokens of the definition."""
+    description: str
+
+
+def catalogue(
+    links: Mapping[str, Link],
+    servers: Mapping[str, McpServer],
+    *,
+    taken: Collection[str],
+) -> tuple[tuple[Tool[Any], ...], tuple[Listed, ...]]:
+    """Return the tools of servers, sorted by name, and a table of them.
+
+    Both hang on what is listed alone, not on who was first.
+
+    Args:
+        links: started servers by name.
+        servers: their entries.
+        taken: names of the other tools.
+
+    Raises:
+        SpecError: a chosen tool is not there, or there are too many.
+    """
+    chosen = {
+        (name, tool["name"]): tool
+        for name in sorted(links)
+        for tool in _chosen(name, links[name].tools, servers[name])
+    }
+    names = names_for(chosen, {*taken, "mcp_resource"})
+    tools = [
+        _tool(links[server], names[server, remote], listed, servers[server])
+        for (server, remote), listed in chosen.items()
+    ]
+    tools.sort(key=lambda tool: tool.name)
+    rows = tuple(_row(tool) for tool in tools)
+    offering = {
+        name: (link, servers[name].call_s)
+        for name, link in links.items()
+        if link.has_resources
+    }
+    every: list[Tool[Any]] = [*tools]
+    if offering:
+        every.append(McpResource(offering))
+    _check_size(every, rows)
+    return tuple(sorted(every, key=lambda tool: tool.name)), rows
+
+
+def _chosen(name: str, tools: Sequence[Json], server: McpServer) -> list[Json]:
+    """Return the tools that the task wants, each name once: the first counts."""
+    every: dict[str, Json] = {}
+    for tool in tools:
+        every.setdefault(tool["name"], tool)
+    field = f"mcp_servers.{name}.tools"
+    if server.tools is not None:
+        missing = [each for each in server.tools if each not in every]
+        if missing:
+            raise SpecError(
+                f"the server has no tool {_named(missing)}; it has {_named(every)}",
+                field=field,
+            )
+        every = {each: every[each] for each in server.tools}
+    if len(every) > MAX_TOOLS:
+        raise SpecError(
+            f"the server offers {len(every)} tools and {MAX_TOOLS} are allowed; choose "
+            f"with `tools: […]` from {_named(every)}",
+            field=field,
+        )
+    return list(every.values())
+
+
+def _named(names: Collection[str]) -> str:
+    shown = [
+        f"`{one_line(clean_text(each), 60)}`" for each in list(names)[:_SHOWN_NAMES]
+    ]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "") or "none"
+
+
+def _tool(link: Link, name: str, listed: Json, server: McpServer) -> McpTool:
+    remote = listed["name"]
+    schema = listed["inputSchema"]
+    shown = shown_schema(schema)
+    hints = listed.get("annotations") or {}
+    return McpTool(
+        link,
+        name=name,
+        remote=remote,
+        description=_description(link.name, name, listed, shown),
+        args=json_args(
+            "McpArgs", shown=_clean(shown.schema), checked=written_out(schema)
+        ),
+        effects="repeatable" if hints.get("readOnlyHint") is True else "effects",
+        call_s=server.call_s,
+        context_fields=server.fields_of(remote),
+    )
+
+
+def _description(server: str, name: str, listed: Json, shown: Shown) -> str:
+    """Return the server's words in our form: one paragraph, bounded, origin told.
+
+    They are a stranger's, so what they say is told as a description of a tool and no
+    more than that.
+    """
+    remote = listed["name"]
+    origin = f"[MCP server {one_line(server)}"
+    if name != remote:
+        origin += f", tool {one_line(remote, 200)}"
+    said = listed.get("description") or listed.get("title") or ""
+    told = one_line(clean_text(said))
+    if len(told) > MAX_DESCRIPTION_CHARS:
+        told = f"{told[:MAX_DESCRIPTION_CHARS]}…"
+    return clean_text(" ".join([f"{origin}]", told, *shown.notes]).strip())
+
+
+def _clean(schema: Json) -> Json:
+    """Return a schema whose texts can be sent."""
+    found: Json = with_texts(schema, clean_text)
+    return found
+
+
+def _row(tool: McpTool) -> Listed:
+    return Listed(
+        tool.server,
+        tool.remote,
+        tool.name,
+        tool.effects,
+        _tokens(tool),
+        tool.description,
+    )
+
+
+def _tokens(tool: Described) -> int:
+    return estimate(encode(definition_of(tool)).decode())
+
+
+def _check_size(tools: Sequence[Tool[Any]], rows: Sequence[Listed]) -> None:
+    total = sum(row.tokens for row in rows)
+    if total <= MAX_TOKENS:
+        return
+    by_server: dict[str, int] = {}
+    for row in rows:
+        by_server[row.server] = by_server.get(row.server, 0) + row.tokens
+    most = max(by_server, key=lambda name: by_server[name])
+    raise SpecError(
+        f"the definitions of {len(tools)} MCP tools take about {total:,} tokens with "
+        f"every request and {MAX_TOKENS:,} are allowed; choose with `tools: […]` "
+        f"(`{most}` alone: {by_server[most]:,})",
+        field=f"mcp_servers.{most}.tools",
+    )
