@@ -103,8 +103,9 @@ class ToolContext:
     seen: Callable[[str], FileSeen | None] = field(default=lambda _path: None)
     """Path, relative to the workspace → the version of it that this agent saw last."""
     restore: Callable[[str], str] = field(default=lambda text: text)
-    """Puts secrets back in place of their placeholders, for what leaves the program;
-    raises `ToolError` where one is unknown or the task does not allow it."""
+    """Puts secrets back in place of their placeholders, and defused marks as they
+    were, for what leaves the program; raises `ToolError` where a secret is unknown or
+    the task does not allow it."""
     restore_file: Callable[[str], str] = field(default=lambda text: text)
     """The same for what is written into the workspace, which needs no permission."""
 

@@ -13,7 +13,6 @@ from orchestrator.errors import ToolError
 from orchestrator.events.diffs import diff
 from orchestrator.evidence import split_lines
 from orchestrator.security.permissions import Ask
-from orchestrator.security.untrusted import as_written
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
 from orchestrator.tools.nearest import why_not_found
 from orchestrator.tools.replacing import Before, Changed, Writer, restored
@@ -56,7 +55,7 @@ class WriteFile:
     def asks(self, args: WriteFileArgs, context: ToolContext) -> Ask:  # noqa: ARG002 - the port's
         """Return what a person is asked: the file and its new text."""
         effect = f"write {args.path}, all of it:\n{args.text}"
-        return Ask(("write",), as_written(effect))
+        return Ask(("write",), effect)
 
     async def run(self, args: WriteFileArgs, context: ToolContext) -> ToolOutput:
         """Write the file and return how many lines it has.
@@ -112,7 +111,7 @@ class EditFile:
         rows = diff(args.old, args.new).rows
         where = "every place that reads so" if args.all else "one place"
         effect = "\n".join([f"edit {args.path}, {where}:", *rows[1:]])
-        return Ask(("write",), as_written(effect))
+        return Ask(("write",), effect)
 
     async def run(self, args: EditFileArgs, context: ToolContext) -> ToolOutput:
         """Make the change and return the lines around it.
