@@ -42,6 +42,7 @@ from orchestrator.models.choose import known_window
 from orchestrator.models.features import Lacks
 from orchestrator.models.pricing import Price
 from orchestrator.security.permissions import Permission
+from orchestrator.security.untrusted import as_written
 from orchestrator.security.workspace import Workspace
 from orchestrator.settings import OFFLINE
 from orchestrator.spec.policy import ContextPolicy
@@ -239,7 +240,7 @@ def build_agent(
             shown=state.sight.showings.find,
             may=_may(services, spec),
             seen=services.seen_by(spec.id),
-            restore=services.restore,
+            restore=lambda text: services.restore(as_written(text)),
             restore_file=services.restore_file,
         )
 

@@ -32,6 +32,7 @@ from orchestrator.runtime.snapshots import Snapshots
 from orchestrator.runtime.toolbox import toolbox, workspace_of
 from orchestrator.security.own import own_secrets
 from orchestrator.security.redaction import Redactor
+from orchestrator.security.untrusted import defused
 from orchestrator.security.workspace import Workspace
 from orchestrator.spec.context_files import ContextFile
 from orchestrator.spec.first_messages import workspace_text
@@ -283,7 +284,9 @@ def _facts(workspace: Workspace) -> list[str]:
         for entry in entries
         if not entry.name.startswith(".") and workspace.allows(entry.name)
     ]
-    shown = ", ".join(f"`{clean_text(name)}`" for name in names[:MAX_TOP_LEVEL])
+    shown = ", ".join(
+        f"`{defused(clean_text(name))}`" for name in names[:MAX_TOP_LEVEL]
+    )
     more = len(names) - MAX_TOP_LEVEL
     rest = f" and {more} more" if more > 0 else ""
     return [f"Top level: {shown}{rest}"] if names else ["It is empty."]

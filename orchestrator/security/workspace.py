@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from orchestrator.errors import OutsideWorkspace, ToolError
+from orchestrator.security.untrusted import as_written
 
 __all__ = ["View", "Workspace"]
 
@@ -69,7 +70,7 @@ class Workspace:
         shown = _shown(path)
         _refuse_unusable(path, shown)
         try:
-            real = os.path.realpath(self.real_root / (path or "."))
+            real = os.path.realpath(self.real_root / (as_written(path) or "."))
             is_all = os.path.realpath(real) == real
         except OSError as error:  # a link that went away at this very moment
             raise ToolError(f"cannot follow `{shown}`: {error.strerror}") from error

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from orchestrator.ids import sha256
+from orchestrator.security.untrusted import defused
 from orchestrator.spec.context_files import ContextFile
 from orchestrator.spec.profile import Profile
 from orchestrator.spec.prompts import PromptBook
@@ -125,7 +126,10 @@ def workspace_text(
     """
     book = book or PromptBook()
     text = book.fill("workspace", root_name=root_name, facts=_bullets(facts))
-    lines = _bullets(f"`skill:{each.name}`: {each.description}" for each in skills)
+    lines = _bullets(
+        f"`skill:{each.name}`: {defused(each.description, beside_ours=True)}"
+        for each in skills
+    )
     parts = (text.rstrip("\n"), _section(book, "skills", lines).rstrip("\n"))
     return "\n\n".join(filter(None, parts)) if lines else text
 
@@ -146,8 +150,8 @@ def _context(book: PromptBook, files: Sequence[ContextFile]) -> str:
             "sections/context_file",
             # A file cannot hold its own hash, so it cannot imitate its own end.
             mark=sha256(f"{file.path}\0{file.text}".encode())[:8],
-            path=json.dumps(file.path, ensure_ascii=False),
-            text=file.text.strip("\n"),
+            path=json.dumps(defused(file.path), ensure_ascii=False),
+            text=defused(file.text.strip("\n"), beside_ours=True),
         )
         for file in files
     ]

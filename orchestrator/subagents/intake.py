@@ -10,6 +10,7 @@ from orchestrator.events import FileSeen
 from orchestrator.evidence import NEAR_LINES, Source, fold, quote_problem
 from orchestrator.findings import Evidence, Findings, Item
 from orchestrator.ids import REFERENCE
+from orchestrator.security.untrusted import defused
 from orchestrator.security.urls import is_url
 from orchestrator.subagents.lookup import LookUp, Version, best
 
@@ -261,11 +262,12 @@ def _check_evidence(
             f"you never opened `{_shown(source.target)}`; open it and quote from what "
             "you see, or drop this evidence"
         )
-    short = [quote_problem(evidence.quote, each.text) for each in versions]
+    quote = defused(evidence.quote)  # as all that was shown
+    short = [quote_problem(quote, each.text) for each in versions]
     if all(short):
         return f"{short[0]}; copy more of the text around it"
     near = None if source.first is None else (source.first, source.last or source.first)
-    found = best(evidence.quote, versions, near)
+    found = best(quote, versions, near)
     if found is None:
         return (
             f"the quote “{_shown(evidence.quote)}” is not in that file as you read it; "

@@ -10,6 +10,7 @@ from orchestrator.errors import StoreError
 from orchestrator.events import FileSeen
 from orchestrator.evidence import NEAR_LINES, FoldedText, Found, Source, parse_source
 from orchestrator.ids import REFERENCE
+from orchestrator.security.untrusted import as_written
 from orchestrator.security.urls import is_url, meant_url
 
 __all__ = ["LookUp", "Version", "best"]
@@ -132,6 +133,8 @@ def _readings(source: str) -> list[Source]:
     if inner.first is not None:  # `path:line:column`
         readings.append(inner)
     readings.append(Source(source.strip()))  # a name that ends like lines
+    if (raw := as_written(source)) != source:
+        readings.append(parse_source(raw))
     plain = parsed.target.replace("\\", "/")
     if not is_url(plain):
         readings.append(Source(posixpath.normpath(plain), parsed.first, parsed.last))

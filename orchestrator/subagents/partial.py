@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from orchestrator.findings import Findings
-from orchestrator.subagents.render import defused
+from orchestrator.security.untrusted import defused
 
 __all__ = [
     "MAX_TEXT_CHARS",
@@ -58,7 +58,7 @@ def partial_from(
         parts.append(f"This is {UNVALIDATED}.")
     return Findings(
         status="partial" if told else "failed",
-        summary=defused("\n".join(parts)),
+        summary=defused("\n".join(parts), beside_ours=True),
         open_questions=("Nothing of the brief was answered with evidence.",),
     )
 
@@ -80,7 +80,7 @@ def unvalidated(text: str, *, reason: str) -> Findings:
         return Findings(status="failed", summary=summary)
     return Findings(
         status="partial",
-        summary=defused(f"{summary}\n{_head(words, MAX_TEXT_CHARS)}"),
+        summary=defused(f"{summary}\n{_head(words, MAX_TEXT_CHARS)}", beside_ours=True),
     )
 
 

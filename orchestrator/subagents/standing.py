@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from orchestrator.security.untrusted import defused
 from orchestrator.subagents.mail import Mail
 from orchestrator.subagents.place import Place, as_delivered, delivery_id
-from orchestrator.subagents.render import MAX_TITLE_CHARS, defused, for_parent
+from orchestrator.subagents.render import MAX_TITLE_CHARS, for_parent
 from orchestrator.subagents.roster import Roster
 
 __all__ = ["Standing"]
@@ -103,5 +104,5 @@ def _title(place: Place) -> str:
 
 
 def _flat(text: str, limit: int) -> str:
-    flat = defused(" ".join(text.split()))
+    flat = defused(" ".join(text.split()), beside_ours=True)
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"

@@ -103,8 +103,9 @@ class ToolContext:
     seen: Callable[[str], FileSeen | None] = field(default=lambda _path: None)
     """Path, relative to the workspace → the version of it that this agent saw last."""
     restore: Callable[[str], str] = field(default=lambda text: text)
-    """Puts secrets back in place of their placeholders, for what leaves the program;
-    raises `ToolError` where one is unknown or the task does not allow it."""
+    """Puts secrets back in place of their placeholders, and defused marks as they
+    were, for what leaves the program; raises `ToolError` where a secret is unknown or
+    the task does not allow it."""
     restore_file: Callable[[str], str] = field(default=lambda text: text)
     """The same for what is written into the workspace, which needs no permission."""
 
@@ -143,7 +144,9 @@ class Tool(Described, Protocol[A_contra]):
     only these parts are shown, and the model can ask for the rest. One whose results
     should all be kept or let go may have `label`, as in `ToolOutput`. One that needs a
     permission of the task has `asks(args, context)`: what a person is asked where the
-    task says `ask`.
+    task says `ask`. One whose results hold the program's own marks (findings, steps)
+    has `own_marks = True`, and defuses what else is in them; in all other results
+    imitations of those marks are defused.
     """
 
     @property

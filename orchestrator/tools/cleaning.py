@@ -1,4 +1,4 @@
-"""Make the output of a tool fit for a context: no codes, no blobs, valid UTF-8.
+"""Make the output of a tool fit for a context: no codes, no blobs, no false marks.
 
 All of it keeps line ends where they are, so that line numbers stay true.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from orchestrator.messages import clean_text
+from orchestrator.security.untrusted import defused
 
 __all__ = ["clean"]
 
@@ -41,13 +42,17 @@ _LETTERS = re.compile(r"[a-z]{3,}")
 _WRAP = re.compile(r"\\r\\n|\\n|\n")
 
 
-def clean(text: str) -> str:
+def clean(text: str, *, own_marks: bool = False) -> str:
     """Return `text` without what must not enter a context.
 
     Terminal codes go, a line that was redrawn with carriage returns keeps its last
     state, NULs, lone surrogates and control characters become U+FFFD, and long base64
     becomes a note with its size. Cleaning twice changes nothing. LF stays; CR LF
-    becomes LF.
+    becomes LF. Marks of the program that it imitates are defused.
+
+    Args:
+        text: of a file, a command, a server, a tool.
+        own_marks: the marks in it are the program's own, and stay.
     """
     if "\x1b" in text or "\x9b" in text:
         text = _CODES.sub("", text)
@@ -58,6 +63,8 @@ def clean(text: str) -> str:
     if "\x08" in text:
         text = _without_overstrikes(text)
     text = clean_text(text)
+    if not own_marks:
+        text = defused(text)
     if _may_hold_blob(text):
         text = _BLOB.sub(_note, text)
         text = _WRAPPED.sub(_wrapped_note, text)

@@ -40,6 +40,7 @@ class Delegate:
     )
     Args: ClassVar[type[BaseModel]] = DelegateArgs
     effects: ClassVar[Effects] = "repeatable"
+    own_marks: ClassVar[bool] = True
     timeout_s: ClassVar[float] = NO_LIMIT_S
 
     def __init__(self, port: DirectPort) -> None:

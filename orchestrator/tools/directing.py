@@ -117,6 +117,7 @@ class WaitFor:
     )
     Args: ClassVar[type[BaseModel]] = WaitForArgs
     effects: ClassVar[Effects] = "repeatable"
+    own_marks: ClassVar[bool] = True
     timeout_s: ClassVar[float] = NO_LIMIT_S
 
     def __init__(self, port: DirectPort) -> None:
@@ -155,6 +156,7 @@ class FollowUp:
     )
     Args: ClassVar[type[BaseModel]] = FollowUpArgs
     effects: ClassVar[Effects] = "repeatable"
+    own_marks: ClassVar[bool] = True
     timeout_s: ClassVar[float] = NO_LIMIT_S
 
     def __init__(self, port: DirectPort) -> None:
@@ -193,6 +195,7 @@ class Cancel:
     )
     Args: ClassVar[type[BaseModel]] = CancelArgs
     effects: ClassVar[Effects] = "repeatable"
+    own_marks: ClassVar[bool] = True
     timeout_s: ClassVar[float] = 60
 
     def __init__(self, port: DirectPort) -> None:

@@ -53,6 +53,7 @@ def admit(
     clip: Clip,
     *,
     fields: Sequence[str] = (),
+    own_marks: bool = False,
 ) -> Admitted:
     """Return `output` as it may enter the context.
 
@@ -65,6 +66,7 @@ def admit(
         context: of the call.
         clip: bounds a text.
         fields: of a result that is JSON, only these parts are shown, whatever its size.
+        own_marks: it speaks for the program, whose marks stay.
 
     Raises:
         StoreError: the whole text cannot be kept.
@@ -76,7 +78,7 @@ def admit(
         texts = [block for block in output.blocks if block.get("type") == "text"]
         images = [block for block in output.blocks if block.get("type") != "text"]
         raw = "\n".join(part for part in (raw, text_of(texts)) if part)
-    text = context.redact(clean(raw))
+    text = context.redact(clean(raw, own_marks=own_marks))
     if not text.strip():
         text = "" if images else EMPTY
     full = _count(text, context.count)

@@ -266,9 +266,15 @@ class Executor:
         seconds = self._clock.monotonic() - started
         return self._conclude(job, outcome, cause, seconds)
 
-    def _admit(self, output: ToolOutput | str, job: Job) -> Admitted:
-        fields = getattr(job.tool, "context_fields", ())
-        return admit(output, job.context, self._clip, fields=fields)
+    def _admit(self, output: ToolOutput | str, job: Job | NotRun) -> Admitted:
+        tool = job.tool if isinstance(job, Job) else None
+        return admit(
+            output,
+            job.context,
+            self._clip,
+            fields=getattr(tool, "context_fields", ()),
+            own_marks=getattr(tool, "own_marks", False),
+        )
 
     def _call(self, job: Job) -> Admitted | Awaitable[Any]:
         """Run a sync tool and admit its output; in a worker thread."""
@@ -322,10 +328,7 @@ class Executor:
     ) -> CallResult:
         """Log the outcome and return the result."""
         if not isinstance(outcome, Admitted):
-            fields = (
-                getattr(job.tool, "context_fields", ()) if isinstance(job, Job) else ()
-            )
-            outcome = admit(outcome, job.context, self._clip, fields=fields)
+            outcome = self._admit(outcome, job)
         label = outcome.label
         if label == "reference" and isinstance(job, Job):
             label = getattr(job.tool, "label", label)

@@ -53,6 +53,7 @@ class SubmitFindings:
     )
     Args: ClassVar[type[BaseModel]] = Findings
     effects: ClassVar[Effects] = "repeatable"
+    own_marks: ClassVar[bool] = True
     timeout_s: ClassVar[float] = 120
 
     def __init__(self, collector: Collector) -> None:
@@ -92,6 +93,7 @@ class Finish:
     )
     Args: ClassVar[type[BaseModel]] = FinishArgs
     effects: ClassVar[Effects] = "repeatable"
+    own_marks: ClassVar[bool] = True
     timeout_s: ClassVar[float] = 120
 
     def __init__(self, finisher: FinishPort) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Protocol
 
 from pydantic import BaseModel
@@ -9,6 +10,7 @@ from pydantic import BaseModel
 from orchestrator.messages import with_texts
 from orchestrator.security.permissions import Ask, Permission
 from orchestrator.security.placeholders import PLACEHOLDER
+from orchestrator.security.untrusted import as_written
 from orchestrator.tools.base import Asking, Tool, ToolContext
 
 __all__ = ["CLOSED", "Gate", "refused", "with_secrets"]
@@ -47,6 +49,7 @@ async def refused(
     ask = tool.asks(args, context)
     if not ask.permissions:
         return ""
+    ask = replace(ask, effect=as_written(ask.effect))  # as it will be
     return await gate.refused(context.agent, context.call, tool.name, ask)
 
 

@@ -57,6 +57,7 @@ class Recall:
     effects: ClassVar[Effects] = "reads"
     timeout_s: ClassVar[float] = 30
     label: ClassVar[Label] = "transient"
+    own_marks: ClassVar[bool] = True  # what it finds was defused when it came in
 
     def run(self, args: RecallArgs, context: ToolContext) -> ToolOutput:
         """Return the items that fit best, each with a reference and some lines.

@@ -62,6 +62,7 @@ class ReadRef:
     )
     Args: ClassVar[type[BaseModel]] = ReadRefArgs
     effects: ClassVar[Effects] = "reads"
+    own_marks: ClassVar[bool] = True  # what it opens was defused when it came in
     timeout_s: ClassVar[float] = 40
 
     def __init__(self, skills: Skills | None = None) -> None:
@@ -127,7 +128,7 @@ def _of_history(ref: str, context: ToolContext, *, only_result: bool) -> _Stored
         text = opened(context.history(), ref)
     except LookupError as error:
         raise ToolError(str(error.args[0])) from error
-    return _Stored(ref, context.redact(clean(text)))
+    return _Stored(ref, context.redact(clean(text, own_marks=True)))
 
 
 def _of_agent(agent: str, context: ToolContext) -> _Stored:
@@ -137,7 +138,7 @@ def _of_agent(agent: str, context: ToolContext) -> _Stored:
             f"`{agent}` has delivered nothing to you; only findings of your own "
             "subagents can be opened, once they have come"
         )
-    return _Stored(agent, context.redact(clean(text)))
+    return _Stored(agent, context.redact(clean(text, own_marks=True)))
 
 
 def _known(written: str, context: ToolContext) -> str:

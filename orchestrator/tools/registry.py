@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from orchestrator.security.untrusted import defused, defused_schema
 from orchestrator.tools.base import Described, Tool
 from orchestrator.tools.schema import input_schema
 
@@ -15,16 +16,15 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")  # what the API accepts
 
 
 def definition_of(tool: Described) -> dict[str, Any]:
-    """Return what a model is told of a tool.
+    """Return what a model is told of a tool; words of others in it are defused.
 
     Raises:
         TypeError: its argument model refers to itself.
     """
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "input_schema": input_schema(tool.Args),
-    }
+    description, schema = tool.description, input_schema(tool.Args)
+    if not getattr(tool, "own_marks", False):
+        description, schema = defused(description), defused_schema(schema)
+    return {"name": tool.name, "description": description, "input_schema": schema}
 
 
 def legal_tool_name(name: str) -> bool:

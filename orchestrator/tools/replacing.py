@@ -22,6 +22,7 @@ from orchestrator.ids import sha256
 from orchestrator.security.beneath import open_file, replace_file
 from orchestrator.security.guarded import why_guarded, why_no_name
 from orchestrator.security.redaction import PLACEHOLDER
+from orchestrator.security.untrusted import as_written
 from orchestrator.store.disk import reason
 from orchestrator.store.layout import is_run
 from orchestrator.tools.base import ToolContext
@@ -143,7 +144,9 @@ class Writer:
 
 
 def restored(name: str, text: str, context: ToolContext) -> str:
-    """Return what the model wrote as it is to be in a file, secrets put back.
+    """Return what the model wrote as it is to be in a file.
+
+    Secrets are put back, and marks that it saw defused are as they were.
 
     Args:
         name: of the argument.
@@ -161,7 +164,7 @@ def restored(name: str, text: str, context: ToolContext) -> str:
         ends = _END.findall(match[2])
         return whole + "".join(ends[len(_END.findall(whole)) :])
 
-    return _WITH_ENDS.sub(value, text)
+    return _WITH_ENDS.sub(value, as_written(text))
 
 
 def _before(path: str, context: ToolContext) -> Before:

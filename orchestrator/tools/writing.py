@@ -54,7 +54,8 @@ class WriteFile:
 
     def asks(self, args: WriteFileArgs, context: ToolContext) -> Ask:  # noqa: ARG002 - the port's
         """Return what a person is asked: the file and its new text."""
-        return Ask(("write",), f"write {args.path}, all of it:\n{args.text}")
+        effect = f"write {args.path}, all of it:\n{args.text}"
+        return Ask(("write",), effect)
 
     async def run(self, args: WriteFileArgs, context: ToolContext) -> ToolOutput:
         """Write the file and return how many lines it has.

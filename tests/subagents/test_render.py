@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 
 from orchestrator.evidence import citations
 from orchestrator.findings import Evidence, FailedAttempt, Findings, Item
+from orchestrator.security.untrusted import defused
 from orchestrator.subagents.render import (
     Delivered,
     Refused,
-    defused,
     delivery_text,
     findings_markdown,
     for_parent,
@@ -112,9 +112,9 @@ def test_imitated_marks_are_defused() -> None:
 
 @given(st.text("<>/[]a1#findgs \n", max_size=80))
 def test_defused_text_has_no_marks_and_stays_so(text: str) -> None:
-    once = defused(text)
+    once = defused(text, beside_ours=True)
 
-    assert defused(once) == once
+    assert defused(once, beside_ours=True) == once
     assert "<findings" not in once.casefold()
     assert once.count("\n") == text.count("\n")
 

@@ -190,3 +190,13 @@ class Tree(BaseModel):
 def test_an_input_that_refers_to_itself_is_refused() -> None:
     with pytest.raises(TypeError, match="`Tree` refers to itself"):
         input_schema(Tree)
+
+
+def test_what_our_own_tools_say_of_themselves_is_not_defused() -> None:
+    here = registry()
+
+    for definition in here.definitions():
+        tool = here.get(definition["name"])
+        assert tool is not None
+        assert definition["description"] == tool.description
+        assert definition["input_schema"] == input_schema(tool.Args)

@@ -833,3 +833,26 @@ def test_both_definitions_are_short() -> None:
     tokens = sum(estimate(encode(definition_of(tool)).decode()) for tool in tools)
 
     assert tokens <= 230
+
+
+async def test_marks_that_were_shown_defused_are_written_as_they_were(
+    bench: ToolBench,
+) -> None:
+    path = bench.write("chat.py", 'OPEN = "<|im_start|>system"\nSTOP = "[INST]"\n')
+
+    shown = await bench.text("read_file", path="chat.py")
+    await bench.text(
+        "edit_file",
+        path="chat.py",
+        old='OPEN = "‹|im_start|>system"',
+        new='OPEN = "‹|im_start|>user"  # no ‹system>',
+    )
+    await bench.text("write_file", path="new.py", text='STOP = "‹INST]"\n')
+
+    assert '1\tOPEN = "‹|im_start|>system"' in shown
+    assert path.read_text() == (
+        'OPEN = "<|im_start|>user"  # no <system>\nSTOP = "[INST]"\n'
+    )
+    assert (bench.root / "new.py").read_text() == 'STOP = "[INST]"\n'
+    assert isinstance(bench.gate, Open)
+    assert all("‹" not in ask.effect for ask in bench.gate.asked)
