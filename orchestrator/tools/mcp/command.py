@@ -13,7 +13,7 @@ from orchestrator.security.sandbox import Sandbox
 from orchestrator.spec.mcp_servers import McpServer
 from orchestrator.tools.mcp.process import Command
 
-__all__ = ["command_of"]
+__all__ = ["command_of", "hint_for"]
 
 INHERITED = (
     "HOME",
@@ -27,8 +27,7 @@ INHERITED = (
     "USER",
 )
 """What a server outside of the sandbox has of our environment."""
-_NPM = ("npx", "npm")
-"""These look for what they start in a cache below the home."""
+_FETCHERS = frozenset({"bunx", "npm", "npx", "pipx", "pnpm", "uv", "uvx"})
 _PROJECT = ("package.json", "pyproject.toml", "node_modules", "pyvenv.cfg", ".venv")
 _LEVELS_UP = 4
 
@@ -84,6 +83,18 @@ def command_of(
     return _boxed(argv, server, cwd, sandbox, env)
 
 
+def hint_for(server: McpServer, sandbox: Sandbox | None) -> str:
+    """Return what may help a server that does not start, or ""."""
+    name = Path(server.command).name
+    is_cut_off = server.sandbox and sandbox is not None and not sandbox.network
+    if name not in _FETCHERS or not is_cut_off:
+        return ""
+    return (
+        f". `{name}` fetches what it starts, and the sandbox has no network: install "
+        "the server and name its own command, or allow `network`"
+    )
+
+
 def _boxed(
     argv: Sequence[str],
     server: McpServer,
@@ -101,14 +112,10 @@ def _boxed(
     ]
     folders = (str(program.parent), os.path.dirname(os.path.realpath(program)))  # noqa: PTH120
     inner_path = ":".join([*dict.fromkeys(folders), _PATH])
-    found = {"PATH": inner_path, **sandbox.env}
-    if program.name in _NPM and (home / ".npm").is_dir():
-        visible.append(home / ".npm")
-        found["npm_config_cache"] = str(home / ".npm")
     box = replace(
         sandbox,
         visible=(*sandbox.visible, *visible),
-        env={**found, **server.env},
+        env={"PATH": inner_path, **sandbox.env, **server.env},
     )
     made = box.command(argv, cwd=cwd)
     # What the environment holds must not stand in the list of processes.

@@ -21,7 +21,7 @@ from orchestrator.spec.mcp_servers import McpServer
 from orchestrator.tools.base import Tool
 from orchestrator.tools.cleaning import clean
 from orchestrator.tools.mcp.catalogue import Listed, catalogue
-from orchestrator.tools.mcp.command import command_of
+from orchestrator.tools.mcp.command import command_of, hint_for
 from orchestrator.tools.mcp.link import Connection, Link, Opener
 from orchestrator.tools.mcp.process import Child, open_child
 from orchestrator.tools.mcp.session import Session
@@ -95,7 +95,7 @@ async def open_servers(
         try:
             for link in links.values():
                 await link.first.wait()
-            _check_started(links)
+            _check_started(links, servers, sandbox)
             tools, rows = catalogue(links, servers, taken=taken)
             yield Servers(tools, rows)
         except Exception as error:  # noqa: BLE001 - raised again, out of the group
@@ -108,7 +108,11 @@ async def open_servers(
         raise failure
 
 
-def _check_started(links: Mapping[str, Link]) -> None:
+def _check_started(
+    links: Mapping[str, Link],
+    servers: Mapping[str, McpServer],
+    sandbox: Sandbox | None,
+) -> None:
     failed = [link for link in links.values() if link.failure]
     if not failed:
         return
@@ -117,7 +121,8 @@ def _check_started(links: Mapping[str, Link]) -> None:
     more = ", ".join(f"`{link.name}`" for link in failed[1:])
     raise SpecError(
         f"the server did not start: {failed[0].failure}"
-        f"{more and f' (neither did {more})'}",
+        f"{more and f' (neither did {more})'}"
+        f"{hint_for(servers[failed[0].name], sandbox)}",
         field=f"mcp_servers.{failed[0].name}",
     )
 

@@ -12,6 +12,7 @@ import anyio
 import pytest
 from mcp_bench import MADE, RAW, calling, have_ended, raw
 
+from orchestrator.errors import SpecError
 from orchestrator.security.sandbox import Sandbox
 from orchestrator.security.workspace import Workspace
 
@@ -92,6 +93,19 @@ def command_lines() -> dict[int, bytes]:
         with suppress(FileNotFoundError, ProcessLookupError):
             found[int(path.parent.name)] = path.read_bytes()
     return found
+
+
+async def test_what_fetches_its_server_is_told_that_there_is_no_network(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "work").mkdir()
+    program = tmp_path / "work" / "npx"
+    program.write_text("#!/bin/sh\nexit 1\n")
+    program.chmod(0o755)
+
+    with pytest.raises(SpecError, match="`npx` fetches what it starts"):
+        async with calling(tmp_path, s={"command": "./npx"}):
+            pass
 
 
 async def test_a_server_of_an_environment_of_its_own_finds_its_packages(
