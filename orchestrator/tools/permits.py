@@ -61,7 +61,7 @@ def with_secrets(
 
     Args:
         permissions: what it needs without.
-        given: the arguments in which placeholders are replaced, as JSON.
+        given: the arguments, as JSON.
     """
     marks: list[str] = []
 
