@@ -154,6 +154,7 @@ async def parks_and_goes_on(bench: RunBench, policy: FaultPolicy) -> None:
     assert len(first.requests) + len(second.requests) - policy.met == CALLS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "place"), every(DOWN))
 async def test_where_nobody_is_answered_any_more_the_run_is_parked(
     bench: RunBench, fault: Fault, place: str
@@ -165,6 +166,7 @@ async def test_where_nobody_is_answered_any_more_the_run_is_parked(
     assert policy.met <= 3 * MOST_TRIES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "place"), every(CLOSED))
 async def test_where_key_or_money_are_gone_the_run_is_parked_at_once(
     bench: RunBench, fault: Fault, place: str
@@ -182,6 +184,7 @@ async def test_where_key_or_money_are_gone_the_run_is_parked_at_once(
     assert policy.met <= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "place"), every(WRONG))
 async def test_what_one_agent_cannot_get_over_costs_that_agent_alone(
     bench: RunBench, fault: Fault, place: str

@@ -89,7 +89,7 @@ async def test_without_any_summary_the_fact_is_still_there_at_the_end(
 async def test_a_window_that_nobody_told_costs_one_request(
     tmp_path: Path, prices: None, thinks: bool
 ) -> None:
-    policy = HaulPolicy(24, window=12_000, thinks=thinks)
+    policy = HaulPolicy(24, window=12_500, thinks=thinks)
 
     ended, _ = await hauled(tmp_path, policy, tells=False)
 

@@ -124,6 +124,7 @@ async def test_wherever_it_is_cut_it_goes_on(
         await survives(finished, to, place, way, seed=1000 * (number + 1) + place)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", range(EVENTS - 1))
 async def test_one_damaged_record_costs_no_more_than_itself(
     finished: Path, tmp_path: Path, place: int

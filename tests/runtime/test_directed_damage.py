@@ -109,6 +109,7 @@ async def survives(whole: Whole, to: Path, place: int, way: str, seed: int) -> N
     await case.goes_on(whole.copy(to / "again", b"".join(lines[:later])))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", OFTEN)
 @pytest.mark.parametrize("number", range(3))
 async def test_one_damaged_record_of_directing_costs_no_more_than_itself(
