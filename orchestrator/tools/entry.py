@@ -17,6 +17,7 @@ from orchestrator.ids import artifact_id
 from orchestrator.messages import Block, text_block, text_of
 from orchestrator.tools.base import Clip, ToolContext, ToolOutput
 from orchestrator.tools.cleaning import clean
+from orchestrator.tools.pictures import judged
 
 __all__ = ["EMPTY", "Admitted", "admit"]
 
@@ -73,11 +74,12 @@ def admit(
     """
     if isinstance(output, str):
         output = ToolOutput(output)
-    raw, images = output.text, []
+    raw, images = output.text, list[Block]()
     if output.blocks:
         texts = [block for block in output.blocks if block.get("type") == "text"]
-        images = [block for block in output.blocks if block.get("type") != "text"]
-        raw = "\n".join(part for part in (raw, text_of(texts)) if part)
+        others = [block for block in output.blocks if block.get("type") != "text"]
+        images, notes = judged(others)
+        raw = "\n".join(part for part in (raw, text_of(texts), *notes) if part)
     text = context.redact(clean(raw, own_marks=own_marks))
     if not text.strip():
         text = "" if images else EMPTY

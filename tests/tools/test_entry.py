@@ -214,7 +214,11 @@ async def test_a_cut_emoji_or_flag_reaches_neither_log_nor_wire(
 
 def test_an_image_counts_by_its_pixels_beside_the_text(tmp_path: Path) -> None:
     data = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes([0, 0, 2, 128, 0, 0, 1, 224]) * 9000
-    source = {"type": "base64", "data": base64.b64encode(data).decode()}
+    source = {
+        "type": "base64",
+        "media_type": "image/png",
+        "data": base64.b64encode(data).decode(),
+    }
     shown = ToolOutput("a picture", blocks=({"type": "image", "source": source},))
     context = ToolBench(tmp_path).context()
 

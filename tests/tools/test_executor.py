@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio  # noqa: TID251 - a caller and a tool on plain asyncio are tested
+import base64
+import struct
 import threading
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from tool_bench import ToolBench
 
 from orchestrator.errors import LimitReached, StoreError, ToolError
-from orchestrator.messages import text_of
+from orchestrator.messages import Block, text_of
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
 from orchestrator.tools.calls import Barred, CallSpec
 from orchestrator.tools.entry import EMPTY
@@ -353,8 +355,31 @@ async def test_a_crash_is_told_with_its_class_and_without_secrets(
     assert key not in capsys.readouterr().out
 
 
+def picture(width: int, height: int) -> Block:
+    head = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", width, height)
+    data = base64.b64encode(head + bytes(60)).decode()
+    source = {"type": "base64", "media_type": "image/png", "data": data}
+    return {"type": "image", "source": source}
+
+
+async def test_a_picture_that_would_have_requests_refused_is_a_note(
+    tmp_path: Path,
+) -> None:
+    wide = picture(2500, 300)
+    damaged = {"type": "image", "source": {"type": "base64", "data": "AAAA"}}
+    output = ToolOutput(blocks=(*[picture(64, 64)] * 20, wide, damaged))
+    bench = bench_of(tmp_path, Sync("look", lambda: output))
+
+    result = await bench.call("look")
+
+    [note, *pictures] = list(result.content)
+    assert pictures == [picture(64, 64)] * 20
+    assert "2500×300 pixels, at most 2,000" in str(note)
+    assert "not a picture" in str(note)
+
+
 async def test_images_stay_blocks_and_their_text_is_cleaned(tmp_path: Path) -> None:
-    image = {"type": "image", "source": {"type": "base64", "data": "A" * 5000}}
+    image = picture(1, 1)
     output = ToolOutput(blocks=({"type": "text", "text": "\x1b[1mhi\x1b[0m"}, image))
     bench = bench_of(tmp_path, Sync("look", lambda: output))
 

@@ -9,24 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from orchestrator.block_sizes import image_sides
 from orchestrator.messages import Block, one_line, with_texts
 from orchestrator.tools.base import ToolOutput
+from orchestrator.tools.pictures import media_type, problem_of
 
 __all__ = ["of_call", "of_resource"]
 
 Json = dict[str, Any]
 
-MAX_IMAGE_BYTES = 5_000_000
-MAX_IMAGE_PIXELS = 8000
-"""On a side; the API takes no more."""
-MAX_IMAGES = 20
 _NAME_CHARS = 300
-_KINDS = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF8", "image/gif"),
-)
 
 
 def of_call(result: Mapping[str, Any], *, fields: Sequence[str] = ()) -> ToolOutput:
@@ -100,8 +91,7 @@ class _Parts:
         except (binascii.Error, ValueError):
             self.texts.append(f"[{name or 'image'}: damaged, not base64]")
             return
-        kind = _kind(raw)
-        problem = _problem(raw, kind, len(self.images))
+        problem = problem_of(raw, before=len(self.images))
         if problem:
             self.texts.append(f"[{name or 'image'}: {len(raw):,} bytes, {problem}]")
             return
@@ -109,30 +99,10 @@ class _Parts:
             self.texts.append(f"[image {name}]")
         source = {
             "type": "base64",
-            "media_type": kind,
+            "media_type": media_type(raw),
             "data": base64.b64encode(raw).decode(),
         }
         self.images.append({"type": "image", "source": source})
-
-
-def _kind(raw: bytes) -> str:
-    """Return the media type by content: a wrong one would have the request refused."""
-    if raw[:4] == b"RIFF" and raw[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for head, kind in _KINDS if raw.startswith(head)), "")
-
-
-def _problem(raw: bytes, kind: str, before: int) -> str:
-    if not kind:
-        return "not a picture that can be shown"
-    if len(raw) > MAX_IMAGE_BYTES:
-        return "too big to be shown"
-    width, height = image_sides(raw)
-    if max(width, height) > MAX_IMAGE_PIXELS:
-        return f"{width}×{height} pixels, too large to be shown"
-    if min(width, height) <= 0:
-        return "damaged"
-    return "left out: too many pictures" if before >= MAX_IMAGES else ""
 
 
 def _left_out(block: Mapping[str, Any], what: str, data: str) -> str:

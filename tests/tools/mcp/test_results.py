@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.tools.mcp.results import MAX_IMAGES, of_call, of_resource
+from orchestrator.tools.mcp.results import of_call, of_resource
+from orchestrator.tools.pictures import MAX_PICTURES
 
 
 def png(width: int = 2, height: int = 2) -> str:
@@ -60,7 +61,7 @@ def test_the_media_type_is_what_the_bytes_are() -> None:
     [
         pytest.param("!!!", "damaged", id="no base64"),
         pytest.param(base64.b64encode(b"<svg/>").decode(), "not a picture", id="svg"),
-        pytest.param(png(9000, 2), "9000×2 pixels, too large", id="too wide"),
+        pytest.param(png(2001, 2), "2001×2 pixels, at most 2,000", id="too wide"),
         pytest.param(
             base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * 5_100_000).decode(),
             "too big",
@@ -80,9 +81,9 @@ def test_what_the_api_would_refuse_is_told_in_words(data: str, told: str) -> Non
 
 
 def test_only_so_many_images_are_shown() -> None:
-    output = of_call({"content": [image(PICTURE)] * (MAX_IMAGES + 3)})
+    output = of_call({"content": [image(PICTURE)] * (MAX_PICTURES + 3)})
 
-    assert len(output.blocks) == MAX_IMAGES
+    assert len(output.blocks) == MAX_PICTURES
     assert output.text.count("too many pictures") == 3
 
 
