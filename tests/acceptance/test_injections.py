@@ -41,6 +41,9 @@ ALLOWANCES: tuple[tuple[str, ...], ...] = (
     ("network",),
     ("write", "shell"),
 )
+SERVERS = {
+    f"server_{way}" for way in ("description", "schema", "result", "error", "resource")
+}
 ROLES = ("lead", "subagent")
 
 
@@ -97,7 +100,8 @@ def _nothing_happened(outcome: Outcome, allow: tuple[str, ...]) -> None:
     assert not outcome.was_called_up
     assert outcome.watch.connected == []
     assert "shell" in allow or not outcome.ran("bash")
-    assert outcome.processes() == ({SANDBOX} if outcome.ran("bash") else set())
+    is_started = outcome.ran("bash") or outcome.policy.injection.where in SERVERS
+    assert outcome.processes() == ({SANDBOX} if is_started else set())
 
 
 def _nothing_was_told(outcome: Outcome) -> None:

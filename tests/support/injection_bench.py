@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from injections import LINE, Injection, Obedient, found_in, is_lead, sent_text
 from made_up_secrets import FORMS
+from mcp_bench import raw
 from pydantic import BaseModel, Field, create_model
 from run_bench import Ended, NoArgs, RunBench, brief, delegate
 from written_documents import pdf_of
@@ -251,6 +252,10 @@ class InjectionBench:
         match each.where:
             case "tool_result" | "tool_error" | "tool_crash":
                 return [[call("weather", city="Graz")]]
+            case "server_result" | "server_error":
+                return [[call("lookup", number="12")]]
+            case "server_resource":
+                return [[call("mcp_resource", server="stranger", uri="memo://a")]]
             case "skill_body":
                 return [[call("read_ref", ref="skill:letters")]]
             case "ref":
@@ -278,6 +283,31 @@ class InjectionBench:
             lead = [*sends, *meets]  # somebody has to be there to be asked
         return Obedient(self.injection, lead, meets)
 
+    def _servers(self) -> dict[str, Any]:
+        """The server of a stranger, in the sandbox, where it is one that speaks."""
+        each = self.injection
+        if not each.where.startswith("server_"):
+            return {}
+        is_told = each.where == "server_description"
+        is_about = each.where == "server_schema"
+        number = {"type": "string", "description": each.text if is_about else "Number."}
+        tool = {
+            "name": "lookup",
+            "description": each.text if is_told else "Looks up an issue.",
+            "inputSchema": {"type": "object", "properties": {"number": number}},
+        }
+        speaks = each.where in ("server_result", "server_error")
+        return {
+            "stranger": raw(
+                options={"sandbox": True},
+                tools=[tool],
+                says={"lookup": each.text if speaks else "Nothing."},
+                fails=each.where == "server_error",
+                memo=each.text,
+                capabilities={"resources": {}},
+            )
+        }
+
     async def run(self, met_by: str, allow: Sequence[str] = ()) -> Outcome:
         """Run the task with the model that obeys.
 
@@ -299,6 +329,7 @@ class InjectionBench:
                 context=(self.injection.path,) if where == "context" else (),
                 skills=(str(self.folder / "letters"),) if has_skill else (),
                 allow=tuple(allow),
+                mcp_servers=self._servers(),
             )
         after = self._digests()
         return Outcome(ended, watch, policy, before, after, self._was_called_up())

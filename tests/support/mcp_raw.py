@@ -178,6 +178,7 @@ def serve(spec: dict[str, Any]) -> None:
     info = {"name": "raw", "version": "1"}
     able = {"tools": {}, **spec.get("capabilities", {})}
     memo = {"uri": "memo://a", "name": "a memo"}
+    remembered = {"uri": "memo://a", "text": spec.get("memo", "remember")}
     answers = {
         "initialize": {
             "protocolVersion": spec.get("version", "2025-06-18"),
@@ -186,7 +187,7 @@ def serve(spec: dict[str, Any]) -> None:
         },
         "tools/list": {"tools": tools, **spec.get("more", {})},
         "resources/list": {"resources": [memo]},
-        "resources/read": {"contents": [{"uri": "memo://a", "text": "remember"}]},
+        "resources/read": {"contents": [remembered]},
         "server/discover": spec.get("discovered"),
     }
     for line in sys.stdin:
@@ -196,6 +197,11 @@ def serve(spec: dict[str, Any]) -> None:
             continue
         if method == "tools/call":
             params = message["params"]
+            said = spec.get("says", {}).get(params["name"])
+            if said is not None:  # what an author of tests had it say
+                content = [{"type": "text", "text": said}]
+                answer(number, {"content": content, "isError": bool(spec.get("fails"))})
+                continue
             TRICKS[params["name"]](number, params.get("arguments") or {})
         elif answers.get(method) is not None:
             answer(number, answers[method])
