@@ -96,7 +96,7 @@ class Executor:
             context: makes the context of a call from its id.
             allowed: names of the tools that this agent may call.
             limit: a scope to run all but terminal tools in; what it cuts is answered
-                with `STOPPED`.
+                with `STOPPED`. A person is asked until its deadline, too.
             on_result: told of each result that was not known before, once it is logged.
 
         Raises:
@@ -111,7 +111,9 @@ class Executor:
                 done[spec.call] = spec.prior.result
             else:
                 made = self._prepare(spec, context(spec.call), allowed)
-                todo.append(await self._permitted(made))
+                with anyio.CancelScope(deadline=limit.deadline) as asking:
+                    made = await self._permitted(made)
+                todo.append(stopped(made) if asking.cancelled_caught else made)
         # All calls of a step come of the reply that holds them.
         reply = self._log.newest(todo[0].context.agent) if todo else 0
         step = Step(reply, on_result, done)
