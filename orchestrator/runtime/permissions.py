@@ -6,7 +6,8 @@ read here, but for what the person is shown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Literal
 
 import anyio
@@ -60,6 +61,7 @@ class Permissions:
         log: EventLog,
         asker: Asker | None,
         *,
+        redact: Callable[[str], str] = str,
         past: Iterable[Event] = (),
     ) -> None:
         """Take what the task says.
@@ -68,9 +70,11 @@ class Permissions:
             allowed: permission → `yes` or `ask`; what is not there is not allowed.
             log: where questions and answers are written down.
             asker: puts a question to a person; None: nobody is there.
+            redact: replaces secrets, in all that is written down of a question.
             past: events of earlier processes.
         """
         self._allowed, self._log, self._asker = dict(allowed), log, asker
+        self._redact = redact
         self._always: set[Permission] = set()
         self._known: dict[tuple[str, frozenset[Permission], str], Answer] = {}
         self._one_at_a_time = anyio.Lock()
@@ -103,10 +107,11 @@ class Permissions:
         return "" if answer != "no" else _said_no(tool, self._asker is not None)
 
     async def _answer(self, agent: str, call: str, tool: str, ask: Ask) -> Answer:
-        """Return what is known, or what the person says now."""
+        """Return what is known, or what the person, who sees it as it is, says now."""
         if self._always.issuperset(ask.permissions):
             return "always"
-        known = self._known.get(_key(tool, ask))
+        kept = replace(ask, effect=self._redact(ask.effect))
+        known = self._known.get(_key(tool, kept))
         if known is not None:
             return known
         answer: Answer = "no"
@@ -116,13 +121,13 @@ class Permissions:
             call=call,
             tool=tool,
             permissions=list(ask.permissions),
-            effect=ask.effect,
+            effect=kept.effect,
             answer=answer,
             by="nobody" if self._asker is None else "person",
         )
         self._log.append(asked, agent=agent, cause=self._log.newest(agent))
         if self._asker is not None:
-            self._remember(tool, ask, answer)
+            self._remember(tool, kept, answer)
         return answer
 
     def _remember(self, tool: str, ask: Ask, answer: Answer) -> None:

@@ -178,7 +178,11 @@ def open_session(
         restore=redactor.restore_for(allowed="secrets" in permissions),
         restore_file=redactor.restore,
         gate=Permissions(
-            task.permissions, log, host.asker, past=past.events if past else ()
+            task.permissions,
+            log,
+            host.asker,
+            redact=redactor.redact,
+            past=past.events if past else (),
         ),
     )
     return Session(

@@ -23,6 +23,7 @@ from orchestrator.tools.replacing import Writer
 from orchestrator.tools.search import Glob, Grep
 from orchestrator.tools.shell import Bash
 from orchestrator.tools.skills import Skills
+from orchestrator.tools.turn import Turn
 from orchestrator.tools.writing import EditFile, WriteFile
 
 __all__ = ["Toolbox", "toolbox", "workspace_of"]
@@ -60,9 +61,11 @@ def toolbox(
         servers: tools of MCP servers.
     """
     skills = Skills(prepared.skills, runs_scripts="shell" in permissions)
-    writer = Writer()
+    turn = Turn()
+    writer = Writer(turn)
     bash = Bash(
         workspace,
+        turn=turn,
         writable="write" in permissions,
         network="network" in permissions,
         visible=[each.folder for each in prepared.skills],

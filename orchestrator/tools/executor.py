@@ -33,7 +33,7 @@ from orchestrator.tools.calls import (
 from orchestrator.tools.entry import Admitted, admit
 from orchestrator.tools.fence import Fence, is_cancelled
 from orchestrator.tools.grace import GRACE_S, UNKNOWN, with_grace
-from orchestrator.tools.permits import CLOSED, Gate, refused
+from orchestrator.tools.permits import CLOSED, Gate, asked_by
 from orchestrator.tools.registry import Registry
 from orchestrator.tools.step import STOPPED, Job, NotRun, Step, stopped
 from orchestrator.tools.threads import in_thread
@@ -96,7 +96,7 @@ class Executor:
             context: makes the context of a call from its id.
             allowed: names of the tools that this agent may call.
             limit: a scope to run all but terminal tools in; what it cuts is answered
-                with `STOPPED`.
+                with `STOPPED`. A person is asked until its deadline, too.
             on_result: told of each result that was not known before, once it is logged.
 
         Raises:
@@ -111,7 +111,9 @@ class Executor:
                 done[spec.call] = spec.prior.result
             else:
                 made = self._prepare(spec, context(spec.call), allowed)
-                todo.append(await self._permitted(made))
+                with anyio.CancelScope(deadline=limit.deadline) as asking:
+                    made = await self._permitted(made)
+                todo.append(stopped(made) if asking.cancelled_caught else made)
         # All calls of a step come of the reply that holds them.
         reply = self._log.newest(todo[0].context.agent) if todo else 0
         step = Step(reply, on_result, done)
@@ -155,11 +157,14 @@ class Executor:
         """Return a call as it is, or as one that is not run: it may not."""
         if isinstance(each, NotRun):
             return each
-        try:
-            why = await refused(self._gate, each.tool, each.args, each.context)
-        except ToolError as error:
-            why = str(error)
-        return NotRun(each.spec, each.context, why) if why else each
+        spec, context, ask, why = each.spec, each.context, None, ""
+        with Fence() as fence:
+            ask = asked_by(each.tool, each.args, context)
+        if fence.error is not None:
+            why = self._failed(each, fence.error).text
+        elif ask is not None:
+            why = await self._gate.refused(context.agent, spec.call, spec.name, ask)
+        return NotRun(spec, context, why) if why else each
 
     def _unknown(self, name: str, allowed: Collection[str]) -> str:
         names = [each for each in self.registry.names if each in allowed]
@@ -279,7 +284,7 @@ class Executor:
     def _call(self, job: Job) -> Admitted | Awaitable[Any]:
         """Run a sync tool and admit its output; in a worker thread."""
         output: ToolOutput | str | Awaitable[Any] = ""
-        with Fence() as fence:
+        with Fence(lets_out=()) as fence:  # signals never come to such a thread
             output = job.tool.run(job.args, job.context)
         if fence.error is not None:
             output = self._failed(job, fence.error)
@@ -312,7 +317,7 @@ class Executor:
             call=job.spec.call,
             traceback=job.context.redact("".join(traceback.format_exception(error))),
         )
-        said = job.context.redact(" ".join(str(error).split()))[:_ERROR_CHARS]
+        said = job.context.redact(_said(error))[:_ERROR_CHARS]
         return ToolOutput(
             f"`{name}` failed with {kind}{said and f': {said}'}. This is a fault of "
             "the tool, not of your call; try another way.",
@@ -366,6 +371,14 @@ class Executor:
 
 def _text(output: ToolOutput | str) -> str:
     return output if isinstance(output, str) else output.text
+
+
+def _said(error: Exception) -> str:
+    """Return the message of an error on one line; one that has none has "" here."""
+    words = ""
+    with Fence():  # how it is told is the tool's, too
+        words = str(error)
+    return " ".join(words.split())
 
 
 def _out_of_time(tool: Tool[Any], *, is_async: bool) -> ToolOutput:

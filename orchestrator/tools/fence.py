@@ -12,8 +12,14 @@ __all__ = ["Fence", "is_cancelled"]
 
 @dataclass(slots=True)
 class Fence:
-    """Catches whatever a tool lets out, so that it can be told apart afterwards."""
+    """Catches whatever a tool lets out, so that it can be told apart afterwards.
 
+    Attributes:
+        lets_out: what is for whoever runs this code, and not caught.
+        error: what was caught.
+    """
+
+    lets_out: tuple[type[BaseException], ...] = (KeyboardInterrupt, GeneratorExit)
     error: BaseException | None = field(default=None)
 
     def __enter__(self) -> Fence:
@@ -26,7 +32,7 @@ class Fence:
         trace: TracebackType | None,
     ) -> bool:
         self.error = error
-        return not isinstance(error, (KeyboardInterrupt, GeneratorExit))
+        return not isinstance(error, self.lets_out)
 
 
 def is_cancelled() -> bool:

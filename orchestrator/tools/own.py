@@ -7,6 +7,7 @@ one place to change.
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import (
@@ -29,12 +30,21 @@ from orchestrator.security.permissions import Ask
 from orchestrator.tools.arguments import restored
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
 from orchestrator.tools.permits import with_secrets
+from orchestrator.tools.schema import input_schema
 
 __all__ = ["FunctionTool", "tool"]
 
 TIMEOUT_S = 60.0
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_NO_SCHEMA = (
+    PydanticSchemaGenerationError,
+    PydanticUserError,
+    NameError,
+    TypeError,
+    ValueError,
+)
 
 _SECTION = re.compile(
     r"^(?:Args|Arguments|Parameters|Returns|Raises|Yields|Examples?|Notes?):\s*$",
@@ -129,10 +139,17 @@ class FunctionTool:
         config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=False)
         try:
             model = create_model(f"{self.name}_args", __config__=config, **fields)
-            model.model_json_schema()
-        except (PydanticSchemaGenerationError, PydanticUserError, NameError) as error:
+            input_schema(model)
+        except _NO_SCHEMA as error:
             first = str(error).partition("\n")[0]
             raise TypeError(f"tool `{self.name}`: {first}") from error
+        for name in fields:
+            field = model.model_fields.get(name)
+            if field is None or field.alias not in (None, name):
+                raise TypeError(
+                    f"tool `{self.name}`: parameter `{name}` needs another name, "
+                    "without an underscore in front and without an alias"
+                )
         return model
 
 
@@ -183,7 +200,7 @@ def _parameters(
     """Return the parameters with their types."""
     try:
         hints = get_type_hints(function, include_extras=True)
-    except NameError as error:
+    except (NameError, TypeError) as error:
         raise TypeError(f"tool `{name}`: its types cannot be read: {error}") from error
     found = []
     for parameter in inspect.signature(function).parameters.values():
@@ -256,7 +273,10 @@ def _output(result: object) -> ToolOutput:
 def json_text(value: object) -> str:
     """Return a value as JSON with indentation; what JSON lacks as text."""
     options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
-    return orjson.dumps(value, default=_plain, option=options).decode()
+    try:
+        return orjson.dumps(value, default=_plain, option=options).decode()
+    except TypeError:  # numbers beyond 64 bits, halves of characters
+        return json.dumps(value, default=_plain, ensure_ascii=False, indent=2)
 
 
 def _plain(value: object) -> object:

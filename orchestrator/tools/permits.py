@@ -13,7 +13,7 @@ from orchestrator.security.placeholders import PLACEHOLDER
 from orchestrator.security.untrusted import as_written
 from orchestrator.tools.base import Asking, Tool, ToolContext
 
-__all__ = ["CLOSED", "Gate", "refused", "with_secrets"]
+__all__ = ["CLOSED", "Gate", "asked_by", "with_secrets"]
 
 
 class Gate(Protocol):
@@ -40,17 +40,14 @@ CLOSED: Gate = _Closed()
 """Lets nothing through that needs a permission."""
 
 
-async def refused(
-    gate: Gate, tool: Tool[Any], args: BaseModel, context: ToolContext
-) -> str:
-    """Return "", or why this call is not run."""
+def asked_by(tool: Tool[Any], args: BaseModel, context: ToolContext) -> Ask | None:
+    """Return what this call needs and would do; None: nothing that is asked for."""
     if not isinstance(tool, Asking):
-        return ""
+        return None
     ask = tool.asks(args, context)
     if not ask.permissions:
-        return ""
-    ask = replace(ask, effect=as_written(ask.effect))  # as it will be
-    return await gate.refused(context.agent, context.call, tool.name, ask)
+        return None
+    return replace(ask, effect=as_written(ask.effect))  # as it will be
 
 
 def with_secrets(

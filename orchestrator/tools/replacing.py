@@ -14,8 +14,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import anyio
-
 from orchestrator.errors import ToolError
 from orchestrator.events import FileChange, FileSeen
 from orchestrator.ids import sha256
@@ -29,6 +27,7 @@ from orchestrator.tools.base import ToolContext
 from orchestrator.tools.documents import kind_of
 from orchestrator.tools.texts import FileText, refuse_unwritable
 from orchestrator.tools.threads import in_thread, stop_if_abandoned
+from orchestrator.tools.turn import Turn
 from orchestrator.tools.versions import MAX_KEPT_BYTES, Version, keep
 
 __all__ = ["Before", "Changed", "Writer", "restored"]
@@ -77,11 +76,12 @@ class Changed:
 class Writer:
     """Changes files, one at a time; one for all agents of a run.
 
-    Calls of a step have their turn in the order of the calls.
+    Args:
+        turn: of all that may change files; default: of these changes alone.
     """
 
-    def __init__(self) -> None:
-        self._turn = anyio.Lock()
+    def __init__(self, turn: Turn | None = None) -> None:
+        self._turn = turn or Turn()
         # The thread of a call that was given up may still be at work.
         self._lock = threading.Lock()
 
@@ -107,7 +107,7 @@ class Writer:
                 now, or cannot be written; it is as it was.
             StoreError: a version cannot be kept; the file is as it was.
         """
-        async with self._turn:
+        async with self._turn.taken():
             return await in_thread(self._change, path, context, make, is_whole)
 
     def _change(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import Any
 
@@ -85,4 +86,9 @@ def _resolved(node: Schema, defs: Schema, above: frozenset[str]) -> Schema:
 
 
 def _is_empty_default(key: str, value: object) -> bool:
-    return key == "default" and (value is None or isinstance(value, (list, dict)))
+    """Return whether a default says nothing, or nothing that JSON can hold."""
+    if key != "default":
+        return False
+    if isinstance(value, float):
+        return not math.isfinite(value)
+    return value is None or isinstance(value, (list, dict))

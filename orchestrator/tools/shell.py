@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-import anyio
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.errors import ToolError
@@ -27,13 +26,12 @@ from orchestrator.tools.sandboxed import (
     run_sandboxed,
 )
 from orchestrator.tools.threads import in_thread
+from orchestrator.tools.turn import WAIT_S, Turn
 
 __all__ = ["Bash"]
 
 DEFAULT_S = 120
 MOST_S = 600
-WAIT_S = 600
-"""How long a command waits for one that may change the same files."""
 _TELLING_S = 60  # looking at the files before and after, and keeping what changed
 _MOST_BYTES = 100_000
 _SHOWN_CHARS = 150
@@ -53,6 +51,7 @@ class Bash:
 
     Args:
         workspace: of the run; an agent's own may be narrower.
+        turn: of all that may change files; default: of these commands alone.
         writable: whether commands may change the workspace.
         network: whether they have the network.
         visible: further folders that they can read.
@@ -73,6 +72,7 @@ class Bash:
         self,
         workspace: Workspace,
         *,
+        turn: Turn | None = None,
         writable: bool = False,
         network: bool = False,
         visible: Sequence[Path] = (),
@@ -83,7 +83,7 @@ class Bash:
         self._visible = tuple(visible)
         self._limits = limits or Limits()
         self._baseline = Baseline(workspace)
-        self._turn = anyio.Lock()
+        self._turn = turn or Turn()
         self._shell = "bash" if Path("/usr/bin/bash").exists() else "sh"
 
     def asks(self, args: BashArgs, context: ToolContext) -> Ask:
@@ -128,15 +128,16 @@ class Bash:
         if not writable:
             ran = await run_sandboxed(sandbox, argv, cwd=root, timeout_s=args.timeout_s)
             return _output(ran, args.timeout_s, self._limits)
-        await self._take_turn()
-        undo = watch_repository(root)
-        try:
-            await in_thread(self._baseline.refresh)
-            ran = await run_sandboxed(sandbox, argv, cwd=root, timeout_s=args.timeout_s)
-            differences = await in_thread(self._differences, context.workspace)
-        finally:
-            is_undone = undo()
-            self._turn.release()
+        async with self._turn.taken():
+            undo = watch_repository(root)
+            try:
+                await in_thread(self._baseline.refresh)
+                ran = await run_sandboxed(
+                    sandbox, argv, cwd=root, timeout_s=args.timeout_s
+                )
+                differences = await in_thread(self._differences, context.workspace)
+            finally:
+                is_undone = undo()
         changes = await in_thread(changes_of, differences, context)
         changed = told(differences)
         if not self._baseline.is_complete:
@@ -145,15 +146,6 @@ class Bash:
             changed += "; `.git/commondir` was removed: it stands for other settings"
         output = _output(ran, args.timeout_s, self._limits, changed=changed)
         return replace(output, changes=changes)
-
-    async def _take_turn(self) -> None:
-        with anyio.move_on_after(WAIT_S) as scope:
-            await self._turn.acquire()
-        if scope.cancelled_caught:
-            raise ToolError(
-                f"other commands have been at work for {WAIT_S} s, and only one at a "
-                "time may change files; try again later"
-            )
 
     def _differences(self, workspace: Workspace) -> list[Difference]:
         return [

@@ -17,11 +17,12 @@ from orchestrator.tools.base import Effects, ToolContext, ToolOutput
 from orchestrator.tools.nearest import why_not_found
 from orchestrator.tools.replacing import Before, Changed, Writer, restored
 from orchestrator.tools.texts import LINE_END, line_end
+from orchestrator.tools.turn import WAIT_S
 from orchestrator.tools.versions import as_shown
 
 __all__ = ["EditFile", "WriteFile"]
 
-_TIMEOUT_S = 60.0
+_TIMEOUT_S = WAIT_S + 60.0
 _AROUND = 2
 _MOST_ROWS = 12
 _ROW_CHARS = 200

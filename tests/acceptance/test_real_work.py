@@ -31,6 +31,7 @@ from orchestrator import Orchestrator
 from orchestrator.cli.main import main
 from orchestrator.errors import SpecError
 from orchestrator.models.base import ModelRequest
+from orchestrator.security.permissions import Answer, Ask
 from orchestrator.testing import ScriptedModel, Step, call, fail
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "fix-test"
@@ -244,3 +245,54 @@ async def test_a_server_that_is_gone_on_resume_is_left_out(bench: RunBench) -> N
 
     assert result.state == "done"
     assert "`echo` is no longer available" in last_results(model.requests[-1])
+
+
+async def test_edits_and_commands_of_one_step_change_files_one_after_the_other(
+    bench: RunBench,
+) -> None:
+    bench.write("a.txt", "one\n")
+    ended = await bench.play(
+        in_turn(
+            call("read_file", path="a.txt"),
+            [
+                call("bash", command="x=$(cat a.txt); sleep 0.3; echo $x two > a.txt"),
+                call("edit_file", path="a.txt", old="one", new="three"),
+                call("write_file", path="b.txt", text="new\n"),
+                call("bash", command="cat b.txt; echo old > c.txt"),
+            ],
+            finish("Done."),
+        ),
+        {},
+        allow=["write", "shell"],
+    )
+
+    first, second = ended.results("bash")
+    assert (bench.root / "a.txt").read_text() == "one two\n"
+    assert "has changed since you read it" in ended.results("edit_file")[0]
+    assert "Changed: a.txt\n" in first
+    assert "Changed: c.txt (new)\nstdout:\nnew" in second
+
+
+async def test_what_a_person_is_asked_is_written_down_without_secrets(
+    bench: RunBench,
+) -> None:
+    shown: list[str] = []
+
+    async def says_yes(agent: str, tool: str, ask: Ask) -> Answer:
+        shown.append(ask.effect)
+        return "once"
+
+    model = ScriptedModel(
+        in_turn(
+            call("bash", command=f"test {IN_OUTPUT}"),
+            call("bash", command=f"test {IN_OUTPUT}"),
+            finish("Done."),
+        )
+    )
+    async with Orchestrator(runs_dir=bench.runs, model=model, asker=says_yes) as here:
+        ended = Ended(await here.run(bench.task(allow=[{"shell": "ask"}])), model)
+
+    [asked] = ended.events("permission.asked")
+    assert len(shown) == 1
+    assert f"run: test {IN_OUTPUT}\n" in shown[0]
+    assert "run: test [secret:" in asked.data["effect"]

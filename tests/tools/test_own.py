@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -188,3 +189,102 @@ def hidden(a: str, /) -> str:
 def test_what_cannot_be_told_to_a_model_is_refused(function: Any, words: str) -> None:
     with pytest.raises(TypeError, match=words.replace("*", r"\*")):
         FunctionTool(function)
+
+
+class Node(BaseModel):
+    """One that holds more of its kind."""
+
+    inner: list[Node] = []
+
+
+def refers_to_itself(node: Node) -> str:
+    """Look at a tree."""
+    return str(node)
+
+
+def underscored(_number: int) -> str:
+    """Look at a number."""
+    return str(_number)
+
+
+def renamed(number: int = Field(alias="n")) -> str:
+    """Look at a number."""
+    return str(number)
+
+
+def odd_default(number: int = print) -> str:  # type: ignore[assignment]
+    """Look at a number."""
+    return str(number)
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [
+        pytest.param(refers_to_itself, "refers to itself", id="recursive"),
+        pytest.param(underscored, "`_number` needs another name", id="underscore"),
+        pytest.param(renamed, "`number` needs another name", id="alias"),
+        pytest.param(partial(underscored, 1), "types cannot be read", id="partial"),
+    ],
+)
+def test_what_a_model_could_not_call_is_refused_where_it_is_made(
+    function: Callable[..., Any], why: str
+) -> None:
+    with pytest.raises(TypeError, match=f"tool `odd`: .*{why}"):
+        FunctionTool(function, name="odd", description="Odd.")
+
+
+@pytest.mark.filterwarnings("ignore:Default value")
+async def test_arguments_that_no_json_holds_are_a_failure_of_the_call(
+    tmp_path: Path,
+) -> None:
+    bench = ToolBench(tmp_path, [FunctionTool(odd_default), FunctionTool(big_number)])
+
+    assert "fault of the tool" in await bench.error("odd_default")
+    assert await bench.text("big_number", number=str(2**70)) == f"{2**70}"
+
+
+def big_number(number: int) -> int:
+    """Return a number."""
+    return number
+
+
+async def test_an_exception_that_cannot_be_told_is_one_all_the_same(
+    tmp_path: Path,
+) -> None:
+    class Speechless(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no words")
+
+    @tool
+    def breaks() -> str:
+        """Break."""
+        raise Speechless
+
+    bench = ToolBench(tmp_path, [breaks])
+
+    assert "failed with Speechless. This is" in await bench.error("breaks")
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, GeneratorExit, SystemExit])
+async def test_what_ends_a_program_ends_only_the_call(
+    tmp_path: Path, kind: type[BaseException]
+) -> None:
+    @tool
+    def ends() -> str:
+        """End."""
+        raise kind
+
+    bench = ToolBench(tmp_path, [ends])
+
+    assert "ended itself" in await bench.error("ends")
+
+
+def test_a_default_that_json_cannot_hold_is_not_told() -> None:
+    @tool
+    def waits(seconds: float = float("inf")) -> str:
+        """Wait."""
+        return str(seconds)
+
+    assert definition_of(waits)["input_schema"]["properties"] == {
+        "seconds": {"type": "number"}
+    }
