@@ -41,6 +41,7 @@ LATER = {
         "cache.missed",
         "context.cleared",
         "context.compacted",
+        "permission.answered",
         "permission.asked",
     }
 }

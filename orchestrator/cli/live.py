@@ -73,7 +73,7 @@ _INTERESTING = frozenset(
         "model.replaced",
         "model.retried",
         "notes.updated",
-        "permission.asked",
+        "permission.answered",
         "report.submitted",
         "run.ended",
         "run.parked",

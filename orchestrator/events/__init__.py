@@ -46,6 +46,7 @@ from orchestrator.events.of_delegation import (
 from orchestrator.events.of_run import (
     ControlReceived,
     LimitReachedEvent,
+    PermissionAnswered,
     PermissionAsked,
     ReportSubmitted,
     RunEnded,
@@ -80,6 +81,7 @@ __all__ = [
     "ModelRetried",
     "NotesUpdated",
     "Payload",
+    "PermissionAnswered",
     "PermissionAsked",
     "ReportSubmitted",
     "ResultReplaced",
@@ -110,7 +112,7 @@ KINDS: dict[str, type[Payload]] = {
         ToolStarted, ToolEnded, TextAdded, ThinkingDropped, ResultReplaced,
         BriefRefused, BriefReused, SubagentAccepted, SubagentAsked, SubagentEnded,
         FindingsSubmitted, ReportSubmitted, NotesUpdated, LimitReachedEvent, RunParked,
-        PermissionAsked,
+        PermissionAsked, PermissionAnswered,
     )
 }  # fmt: skip
 

@@ -23,6 +23,7 @@ from orchestrator.events.of_agent import (
     ToolEnded,
     ToolStarted,
 )
+from orchestrator.events.of_run import PermissionAnswered, PermissionAsked
 from orchestrator.events.phrases import (
     call_phrase,
     count_phrase,
@@ -62,6 +63,8 @@ class Activity:
     _held_s: float = 0.0
     """Seconds after `_failed_at` in which the rate limit lets no other try leave."""
     _failed_at: str = ""
+    _person: str = ""
+    """The tool about which a person is being asked."""
     _is_left: bool = False
     """Its process is gone, and nothing has happened since."""
 
@@ -106,6 +109,8 @@ class Activity:
         """
         if self.state == "ended":
             return ""
+        if self._person:
+            return f"waits for a person to answer about {self._person}"
         if self.calls:
             return self._at_calls()
         if self.is_asking:
@@ -116,7 +121,7 @@ class Activity:
 
     def _drop(self) -> None:
         self.calls.clear()
-        self.is_asking = False
+        self.is_asking, self._person = False, ""
 
     def _at_model(self, now: datetime | None) -> str:
         since = _moment(self._asked_at)
@@ -199,6 +204,12 @@ class Activity:
             given if isinstance(given, dict) else {},
         )
 
+    def _on_question(self, event: Event) -> None:
+        self._person = one_line(event.data.get("tool"))
+
+    def _on_permission(self, _event: Event) -> None:
+        self._person = ""
+
     def _on_result(self, event: Event) -> None:
         self.calls.pop(str(event.data.get("call", "")), None)
 
@@ -211,6 +222,8 @@ class Activity:
         ModelFailed.KIND: _on_answered,
         ToolStarted.KIND: _on_call,
         ToolEnded.KIND: _on_result,
+        PermissionAsked.KIND: _on_question,
+        PermissionAnswered.KIND: _on_permission,
     }
     _JOINS: ClassVar[dict[str, Callable[[Activity, str, dict[str, Any]], str]]] = {
         "delegate": _delegates,

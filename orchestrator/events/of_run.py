@@ -10,6 +10,7 @@ from orchestrator.events.base import Payload
 __all__ = [
     "ControlReceived",
     "LimitReachedEvent",
+    "PermissionAnswered",
     "PermissionAsked",
     "ReportSubmitted",
     "RunEnded",
@@ -127,15 +128,24 @@ class ControlReceived(Payload):
 
 @dataclass(frozen=True, slots=True)
 class PermissionAsked(Payload):
-    """A call needed a permission that a person gives, and this was the answer."""
+    """A call needs a permission that a person gives, and waits for the answer."""
 
     KIND: ClassVar[str] = "permission.asked"
     call: str
     tool: str
     permissions: list[str]
-    """What was asked for: `write`, `shell`, `network`, `secrets`."""
+    """What is asked for: `write`, `shell`, `network`, `secrets`."""
     effect: str
-    """What the call would do, as the person saw it."""
+    """What the call would do, as the person sees it, without secrets."""
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionAnswered(Payload):
+    """The answer to the newest question of this agent about that call."""
+
+    KIND: ClassVar[str] = "permission.answered"
+    call: str
+    tool: str
     answer: str
     """`once`, `always` or `no`."""
     by: str

@@ -284,14 +284,20 @@ def _controlled(data: Data) -> str:
     return f"{told}: {why}" if why else told
 
 
-def _permission(data: Data) -> str:
-    tool, by = one_line(data.get("tool")), one_line(data.get("by"))
+def _permission_asked(data: Data) -> str:
     named = data.get("permissions")
     what = ", ".join(map(one_line, named)) if isinstance(named, list) else ""
-    answer = {"once": "allowed", "always": "allowed for the run"}.get(
-        one_line(data.get("answer")), "refused" if by == "person" else "nobody to ask"
-    )
-    return f"{tool} needs {what}: {answer}: {one_line(data.get('effect'))}"
+    tool = one_line(data.get("tool"))
+    return f"{tool} needs {what}, and asks: {one_line(data.get('effect'))}"
+
+
+def _permission_answered(data: Data) -> str:
+    tool = one_line(data.get("tool"))
+    if data.get("by") != "person":
+        return f"nobody is there to be asked about {tool}: no"
+    words = {"once": "yes", "always": "yes, always in this run"}
+    answer = words.get(one_line(data.get("answer")), "no")
+    return f"a person answers about {tool}: {answer}"
 
 
 _SENTENCES: dict[str, Callable[[Data], str]] = {
@@ -345,7 +351,8 @@ _SENTENCES: dict[str, Callable[[Data], str]] = {
         f"notes, {one_line(data.get('section'))}: {one_line(data.get('text'))}"
     ),
     "limit.reached": _limit,
-    "permission.asked": _permission,
+    "permission.asked": _permission_asked,
+    "permission.answered": _permission_answered,
     "log.damaged": lambda _data: "a damaged line of the log was passed over",
 }
 

@@ -23,6 +23,8 @@ from orchestrator.events import (
     ModelAdapted,
     ModelAnswered,
     NotesUpdated,
+    PermissionAnswered,
+    PermissionAsked,
     ReportSubmitted,
     RunEnded,
     RunParked,
@@ -52,6 +54,7 @@ _KEPT = frozenset(
         RunStarted, RunResumed, RunReopened, RunEnded, SubagentAccepted, SubagentAsked,
         SubagentEnded, BriefRefused, BriefReused, NotesUpdated, ReportSubmitted,
         LimitReachedEvent, ControlReceived, ModelAdapted, RunParked,
+        PermissionAsked, PermissionAnswered,
     )
 )  # fmt: skip
 """Kinds that are read again whoever they are about."""

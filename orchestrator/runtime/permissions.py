@@ -12,10 +12,12 @@ from typing import Literal
 
 import anyio
 
-from orchestrator.events import Event, PermissionAsked
+from orchestrator.errors import ToolError
+from orchestrator.events import Event, PermissionAnswered, PermissionAsked
 from orchestrator.security.permissions import Answer, Ask, Asker, Permission
 from orchestrator.security.sandbox import available
 from orchestrator.store.eventlog import EventLog
+from orchestrator.tools.threads import in_thread
 
 __all__ = [
     "MAX_EFFECT_CHARS",
@@ -78,11 +80,20 @@ class Permissions:
         self._always: set[Permission] = set()
         self._known: dict[tuple[str, frozenset[Permission], str], Answer] = {}
         self._one_at_a_time = anyio.Lock()
+        self._take_over(past)
+
+    def _take_over(self, past: Iterable[Event]) -> None:
+        """Remember what a person answered in earlier processes."""
+        asked: dict[tuple[str, str], Ask] = {}
         for event in past:
-            if event.kind == PermissionAsked.KIND and event.data["by"] == "person":
-                data = event.data
-                ask = Ask(tuple(data["permissions"]), data["effect"])
-                self._remember(data["tool"], ask, data["answer"])
+            about = event.agent, str(event.data.get("call"))
+            if event.kind == PermissionAsked.KIND:
+                needs = tuple(event.data["permissions"])
+                asked[about] = Ask(needs, event.data["effect"])
+            elif event.kind == PermissionAnswered.KIND and event.data["by"] == "person":
+                answer: Answer = event.data["answer"]
+                if about in asked:
+                    self._remember(event.data["tool"], asked.pop(about), answer)
 
     async def refused(self, agent: str, call: str, tool: str, ask: Ask) -> str:
         """Return "", or why the call is not run; see `Gate`."""
@@ -96,14 +107,18 @@ class Permissions:
         )
         if not open_ones:
             return ""
-        if len(ask.effect) > MAX_EFFECT_CHARS:
+        try:
+            effect = await in_thread(ask.in_full) if ask.in_full else ask.effect
+        except ToolError as error:
+            return str(error)
+        if len(effect) > MAX_EFFECT_CHARS:
             return (
                 f"`{tool}` was not run: a person is asked first, and this is too long "
-                f"to be read ({len(ask.effect):,} of at most {MAX_EFFECT_CHARS:,} "
+                f"to be read ({len(effect):,} of at most {MAX_EFFECT_CHARS:,} "
                 "characters). Do it in smaller parts."
             )
         async with self._one_at_a_time:
-            answer = await self._answer(agent, call, tool, Ask(open_ones, ask.effect))
+            answer = await self._answer(agent, call, tool, Ask(open_ones, effect))
         return "" if answer != "no" else _said_no(tool, self._asker is not None)
 
     async def _answer(self, agent: str, call: str, tool: str, ask: Ask) -> Answer:
@@ -114,20 +129,16 @@ class Permissions:
         known = self._known.get(_key(tool, kept))
         if known is not None:
             return known
+        needs: list[str] = list(ask.permissions)
+        asked = PermissionAsked(call, tool, needs, kept.effect)
+        cause = self._log.append(asked, agent=agent, cause=self._log.newest(agent)).seq
         answer: Answer = "no"
         if self._asker is not None:
             answer = await self._asker(agent, tool, ask)
-        asked = PermissionAsked(
-            call=call,
-            tool=tool,
-            permissions=list(ask.permissions),
-            effect=kept.effect,
-            answer=answer,
-            by="nobody" if self._asker is None else "person",
-        )
-        self._log.append(asked, agent=agent, cause=self._log.newest(agent))
-        if self._asker is not None:
             self._remember(tool, kept, answer)
+        by = "nobody" if self._asker is None else "person"
+        answered = PermissionAnswered(call, tool, answer, by)
+        self._log.append(answered, agent=agent, cause=cause)
         return answer
 
     def _remember(self, tool: str, ask: Ask, answer: Answer) -> None:

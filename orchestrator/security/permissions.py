@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 __all__ = ["Answer", "Ask", "Asker", "Permission"]
@@ -21,10 +22,13 @@ class Ask:
         permissions: all of them are needed.
         effect: exactly what would happen, for a person: the command, the change, the
             address. Of the model, so that it is shown as plain text.
+        in_full: makes what a person is shown in its place, where that takes a look at
+            files; called in a thread, and only if a person is asked.
     """
 
     permissions: tuple[Permission, ...]
     effect: str
+    in_full: Callable[[], str] | None = field(default=None, compare=False)
 
 
 class Asker(Protocol):

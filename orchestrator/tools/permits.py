@@ -47,7 +47,12 @@ def asked_by(tool: Tool[Any], args: BaseModel, context: ToolContext) -> Ask | No
     ask = tool.asks(args, context)
     if not ask.permissions:
         return None
-    return replace(ask, effect=as_written(ask.effect))  # as it will be
+    whole = ask.in_full
+    return replace(  # as it will be
+        ask,
+        effect=as_written(ask.effect),
+        in_full=None if whole is None else lambda: as_written(whole()),
+    )
 
 
 def with_secrets(

@@ -30,7 +30,7 @@ from orchestrator.tools.threads import in_thread, stop_if_abandoned
 from orchestrator.tools.turn import Turn
 from orchestrator.tools.versions import MAX_KEPT_BYTES, Version, keep
 
-__all__ = ["Before", "Changed", "Writer", "restored"]
+__all__ = ["Before", "Changed", "Writer", "look_at", "restored"]
 
 _WITH_ENDS = re.compile(f"({PLACEHOLDER.pattern})((?:\r\n|\n|\r)*)")
 _END = re.compile(r"\r\n|\n|\r")
@@ -119,7 +119,7 @@ class Writer:
     ) -> Changed:
         with self._lock:
             stop_if_abandoned()
-            before = _before(path, context)
+            before = look_at(path, context)
             _refuse_unknown(before, context.seen(before.name), is_whole=is_whole)
             text = make(before)
             data = before.text.encoded(text)
@@ -167,7 +167,7 @@ def restored(name: str, text: str, context: ToolContext) -> str:
     return _WITH_ENDS.sub(value, as_written(text))
 
 
-def _before(path: str, context: ToolContext) -> Before:
+def look_at(path: str, context: ToolContext) -> Before:
     """Return the file that `path` means, as it is now.
 
     Raises:

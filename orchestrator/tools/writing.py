@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.errors import ToolError
-from orchestrator.events.diffs import diff
 from orchestrator.evidence import split_lines
 from orchestrator.security.permissions import Ask
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
 from orchestrator.tools.nearest import why_not_found
+from orchestrator.tools.proposing import proposed
 from orchestrator.tools.replacing import Before, Changed, Writer, restored
 from orchestrator.tools.texts import LINE_END, line_end
 from orchestrator.tools.turn import WAIT_S
@@ -53,10 +54,14 @@ class WriteFile:
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
 
-    def asks(self, args: WriteFileArgs, context: ToolContext) -> Ask:  # noqa: ARG002 - the port's
-        """Return what a person is asked: the file and its new text."""
-        effect = f"write {args.path}, all of it:\n{args.text}"
-        return Ask(("write",), effect)
+    def asks(self, args: WriteFileArgs, context: ToolContext) -> Ask:
+        """Return what a person is asked: the new file, or what would change in it."""
+
+        def in_full() -> str:
+            new = partial(_new_text, args, context)
+            return proposed(args.path, new, context, fragment=("", args.text))
+
+        return Ask(("write",), f"write {args.path}", in_full)
 
     async def run(self, args: WriteFileArgs, context: ToolContext) -> ToolOutput:
         """Write the file and return how many lines it has.
@@ -65,13 +70,8 @@ class WriteFile:
             OutsideWorkspace: the path leads out of the workspace or its scope.
             ToolError: it may not or cannot be written; it is as it was.
         """
-
-        def make(before: Before) -> str:
-            text = restored("text", args.text, context)
-            end = line_end(before.text.text)
-            return LINE_END.sub(end, text) if end else text
-
-        changed = await self._writer.change(args.path, context, make, is_whole=True)
+        new = partial(_new_text, args, context)
+        changed = await self._writer.change(args.path, context, new, is_whole=True)
         name, lines = changed.before.name, len(changed.version.lines)
         if changed.before.found is None:
             told = f"created {name}:{_lines(1, lines)}"
@@ -79,6 +79,13 @@ class WriteFile:
             was = len(split_lines(changed.before.text.text))
             told = f"replaced {name}:{_lines(1, lines)} (it had {_count(was)})"
         return _output(told, changed)
+
+
+def _new_text(args: WriteFileArgs, context: ToolContext, before: Before) -> str:
+    """Return a text with the line ends of the file that it replaces."""
+    text = restored("text", args.text, context)
+    end = line_end(before.text.text)
+    return LINE_END.sub(end, text) if end else text
 
 
 class EditFileArgs(BaseModel):
@@ -107,12 +114,17 @@ class EditFile:
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
 
-    def asks(self, args: EditFileArgs, context: ToolContext) -> Ask:  # noqa: ARG002 - the port's
-        """Return what a person is asked: the file and what changes in it."""
-        rows = diff(args.old, args.new).rows
-        where = "every place that reads so" if args.all else "one place"
-        effect = "\n".join([f"edit {args.path}, {where}:", *rows[1:]])
-        return Ask(("write",), effect)
+    def asks(self, args: EditFileArgs, context: ToolContext) -> Ask:
+        """Return what a person is asked: the file and what would change in it."""
+
+        def edited(before: Before) -> str:
+            return _edit(before, args, context).text
+
+        def in_full() -> str:
+            piece = args.old, args.new
+            return proposed(args.path, edited, context, fragment=piece)
+
+        return Ask(("write",), f"edit {args.path}", in_full)
 
     async def run(self, args: EditFileArgs, context: ToolContext) -> ToolOutput:
         """Make the change and return the lines around it.

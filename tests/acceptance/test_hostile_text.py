@@ -324,7 +324,7 @@ async def test_no_text_grants_a_permission(
     told = [*ended.results("pays"), *ended.results("pays", "a1")]
     assert len(told) == 3
     assert all("was not run" in each for each in told)
-    assert {e.data["by"] for e in ended.events("permission.asked")} <= {"nobody"}
+    assert {e.data["by"] for e in ended.events("permission.answered")} <= {"nobody"}
 
 
 async def test_the_same_call_runs_where_the_task_allows_it(bench: RunBench) -> None:

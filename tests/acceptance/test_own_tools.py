@@ -127,8 +127,8 @@ async def test_a_person_is_asked_with_the_exact_change(
     [ask] = person.asked
     assert "out.txt" in ask.effect
     assert "paid: 4711" in ask.effect
-    [asked] = events(result, "permission.asked")
-    assert asked.data["answer"] == answer
+    [answered] = events(result, "permission.answered")
+    assert answered.data["answer"] == answer
 
 
 async def test_without_a_person_ask_means_no_and_the_tool_is_not_there(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.clock import SystemClock
-from orchestrator.events import Event, PermissionAsked
+from orchestrator.events import Event, PermissionAnswered, PermissionAsked
 from orchestrator.runtime.permissions import (
     MAX_EFFECT_CHARS,
     Permissions,
@@ -85,10 +85,14 @@ async def test_only_what_is_to_be_asked_for_is_asked(
 
     assert await refused(gate({"shell": "ask", "write": "yes"}, person), RUN) == ""
     assert person.asked == [Ask(("shell",), "make test")]
-    [event] = events
-    assert event.kind == PermissionAsked.KIND
-    assert event.data["effect"] == "make test"
-    assert (event.data["answer"], event.data["by"]) == ("once", "person")
+    asked, answered = events
+    assert (asked.kind, answered.kind) == (
+        PermissionAsked.KIND,
+        PermissionAnswered.KIND,
+    )
+    assert asked.data["effect"] == "make test"
+    assert answered.cause == asked.seq
+    assert (answered.data["answer"], answered.data["by"]) == ("once", "person")
 
 
 async def test_an_answer_holds_for_the_very_same_thing(gate: Gate) -> None:
@@ -118,7 +122,7 @@ async def test_nobody_there_means_no_and_is_on_record(
     why = await refused(gate({"shell": "ask", "write": "yes"}), RUN)
 
     assert "nobody is there" in why
-    assert events[0].data["by"] == "nobody"
+    assert events[1].data["by"] == "nobody"
 
 
 async def test_answers_of_earlier_processes_hold_but_not_that_nobody_was_there(

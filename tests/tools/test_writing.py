@@ -789,8 +789,28 @@ async def test_a_person_is_asked_with_the_exact_change(bench: ToolBench) -> None
         bench.context(),
     )
 
-    assert write == Ask(("write",), "write a.txt, all of it:\none\n")
-    assert edit == Ask(("write",), "edit a.txt, one place:\n a\n-b\n+B\n c")
+    assert write == Ask(("write",), "write a.txt")
+    assert edit == Ask(("write",), "edit a.txt")
+    assert write.in_full is not None
+    assert edit.in_full is not None
+    assert write.in_full() == "create a.txt (+1):\none"
+    assert edit.in_full() == "change in a.txt:\n a\n-b\n+B\n c"
+    bench.write("a.txt", "0\na\nb\nc\nd")
+    assert write.in_full().startswith("change a.txt (+1 −5):\n@@ -1,5 +1 @@\n-0\n")
+    assert edit.in_full() == (
+        "change a.txt (+1 −1):\n@@ -1,5 +1,5 @@\n 0\n a\n-b\n+B\n c\n d\n"
+        "\\ No newline at end of file"
+    )
+
+
+async def test_what_may_not_be_written_is_not_asked_about(bench: ToolBench) -> None:
+    args = WriteFileArgs(path=".git/config", text="x")
+
+    ask = WriteFile(Writer()).asks(args, bench.context())
+
+    assert ask.in_full is not None
+    with pytest.raises(ToolError, match="is not written"):
+        ask.in_full()
 
 
 async def test_without_the_permission_nothing_is_written(tmp_path: Path) -> None:
