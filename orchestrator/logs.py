@@ -7,6 +7,7 @@ imports this, since structlog takes longer to load than a reading command may la
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import sys
@@ -15,24 +16,26 @@ from typing import Any
 
 import structlog
 
-__all__ = ["configure"]
+__all__ = ["CurrentStderr", "configure"]
 
 LEVEL_VARIABLE = "ORCHESTRATE_LOG"
 _DEFAULT_LEVEL = "warning"
 
 
-class _CurrentStderr:
+class CurrentStderr(io.TextIOBase):
     """Writes to whatever `sys.stderr` is now, so that a live display can catch it.
 
     Where that goes to a full disk or to nobody, a run must not end of it.
     """
 
-    def write(self, text: str) -> int:
+    def write(self, text: str, /) -> int:
+        """Write a text and return its length."""
         with suppress(OSError):
             sys.stderr.write(text)
         return len(text)
 
     def flush(self) -> None:
+        """Let go of what was written."""
         with suppress(OSError):
             sys.stderr.flush()
 
@@ -66,6 +69,6 @@ def configure(*, as_json: bool | None = None) -> None:
     structlog.configure(
         processors=[*shared, *tail],
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.PrintLoggerFactory(file=_CurrentStderr()),  # type: ignore[arg-type]  # needs write and flush only
+        logger_factory=structlog.PrintLoggerFactory(file=CurrentStderr()),  # type: ignore[arg-type]  # needs write and flush only
         cache_logger_on_first_use=False,
     )

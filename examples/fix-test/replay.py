@@ -1,6 +1,6 @@
 """Run this example on a copy, with a recorded model: no key, no cost, real commands.
 
-python examples/fix-test/replay.py [--runs-dir DIR]
+.venv/bin/python examples/fix-test/replay.py [--runs-dir DIR]
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import anyio
 
-from orchestrator import Orchestrator, RunResult
+from orchestrator import Orchestrator, RunResult, load_task
 from orchestrator.testing import ScriptedModel, call
 
 HERE = Path(__file__).resolve().parent
@@ -48,7 +48,7 @@ STEPS = (
 async def play(task: Path, runs_dir: Path) -> RunResult:
     """Return what came of the task in the file `task`."""
     async with Orchestrator(runs_dir=runs_dir, model=ScriptedModel(STEPS)) as here:
-        return await here.run(task)
+        return await here.run(load_task(task, {"model": "offline"}))
 
 
 def main() -> int:
@@ -63,6 +63,7 @@ def main() -> int:
     print(result.report)
     command = [sys.executable, "-m", "orchestrator", "show", str(result.folder)]
     subprocess.run([*command, "--changes"], check=True)
+    print(f"\nthe run: {result.folder}")
     return result.exit_code
 
 

@@ -42,11 +42,10 @@ from orchestrator.events import (
     parse,
 )
 from orchestrator.events.arrivals import arrivals
-from orchestrator.events.of_agent import Label
+from orchestrator.events.of_agent import UNKNOWN, Label
 from orchestrator.models.base import Reply, Usage
 from orchestrator.store.transcript import LOST
 from orchestrator.tools.calls import Answered, Barred, CallResult, Known, OnRecord
-from orchestrator.tools.grace import UNKNOWN
 from orchestrator.tools.notes import UpdateNotes
 
 __all__ = ["Remade", "Remake", "Replay", "no_remake"]

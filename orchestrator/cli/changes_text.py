@@ -11,7 +11,7 @@ from orchestrator.events.diffs import Diff
 from orchestrator.events.phrases import count_phrase
 from orchestrator.inspection.changes import FileDiff, sum_of
 
-__all__ = ["Found", "change_lines", "changed_phrase", "changes_json"]
+__all__ = ["Found", "change_lines", "changed_phrase", "changes_json", "cut_off_phrase"]
 
 Found = Sequence[tuple[FileDiff, Diff, str]]
 """Each file with its diff and a remark, as `inspection.changes.diffs_of` gives it."""
@@ -50,7 +50,15 @@ def change_lines(found: Found, *, style: Style) -> Iterator[str]:
         yield ""
     total = sum_of(found)
     files = count_phrase(total.files, "file")
-    yield f"{files} changed, {total.added:,} lines added, {total.removed:,} removed"
+    added = count_phrase(total.added, "line")
+    yield f"{files} changed, {added} added, {total.removed:,} removed"
+
+
+def cut_off_phrase(tools: Sequence[str]) -> str:
+    """Return that these calls were cut off, or are at work: nobody knows the rest."""
+    calls = count_phrase(len(tools), "call")
+    names = ", ".join(sorted(set(tools)))
+    return f"not ended: {calls} ({names}); what files they changed is not known"
 
 
 def changes_json(found: Found, *, with_diff: bool) -> dict[str, Any]:

@@ -19,7 +19,10 @@ Detail = Literal["short", "full", "exact"]
 SHORT_LINES = 12
 SHORT_CHARS = 1200
 # Calls whose input is the point: it is shown whole, not as a phrase.
-_INPUT_IS_TEXT = {"finish": "report", "update_notes": "text"}
+_INPUT_IS_TEXT = {
+    "bash": "command", "finish": "report", "update_notes": "text",
+    "write_file": "text",
+}  # fmt: skip
 
 
 def conversation_lines(
@@ -153,9 +156,16 @@ def _call(
     arrow = style("→ ", "magenta")
     field = _INPUT_IS_TEXT.get(name)
     if field is not None:
-        section = f" ({safe(str(values['section']))})" if "section" in values else ""
-        yield arrow + style(safe(name), "bold") + f"{section}:"
+        where = values.get("section", values.get("path"))
+        place = f" ({safe(str(where))})" if where is not None else ""
+        yield arrow + style(safe(name), "bold") + f"{place}:"
         yield from _body(str(values.get(field, "")), "  ", whole=whole, style=style)
+    elif name == "edit_file":
+        path = safe(str(values.get("path", "")))
+        yield arrow + style(name, "bold") + f" ({path}):"
+        for key, sign in (("old", "-"), ("new", "+")):
+            text = str(values.get(key, "")).removesuffix("\n")
+            yield from _body(text, f"  {sign}", whole=whole, style=style)
     elif name == "delegate" and isinstance(values.get("briefs"), list):
         briefs = values["briefs"]
         yield (

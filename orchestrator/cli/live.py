@@ -144,8 +144,7 @@ class LiveView:
             try:
                 yield
             finally:
-                if self._live is not None:
-                    self._live.start()
+                self._live = self._begun()  # a new one, below what was said meanwhile
 
     def on_event(self, event: Event) -> None:
         """Take over one event; cheap, and safe to call from any thread."""
@@ -162,16 +161,20 @@ class LiveView:
             )
 
     def __enter__(self) -> LiveView:
+        self._live = self._begun()
+        self._thread = threading.Thread(target=self._draw, name="live", daemon=True)
+        self._thread.start()
+        return self
+
+    def _begun(self) -> Live:
         # Loaded only here: rich takes as long as everything else of a command.
         from rich.console import Console  # noqa: PLC0415 - see above
         from rich.live import Live  # noqa: PLC0415 - see above
 
         console = Console(file=self._stream, highlight=False)
-        self._live = Live(console=console, auto_refresh=False, redirect_stdout=False)
-        self._live.start()
-        self._thread = threading.Thread(target=self._draw, name="live", daemon=True)
-        self._thread.start()
-        return self
+        live = Live(console=console, auto_refresh=False, redirect_stdout=False)
+        live.start()
+        return live
 
     def __exit__(self, *_error: object) -> None:
         self._closed.set()
@@ -196,12 +199,12 @@ class LiveView:
     def _show(self) -> None:
         from rich.text import Text  # noqa: PLC0415 - see `__enter__`
 
-        live = self._live
-        if live is None:
-            return
-        size = live.console.size
-        text = "\n".join(self.lines(size.width, size.height))
         with self._drawing:
+            live = self._live
+            if live is None:
+                return
+            size = live.console.size
+            text = "\n".join(self.lines(size.width, size.height))
             live.update(Text.from_ansi(text, no_wrap=True, end=""), refresh=True)
 
 
@@ -273,6 +276,7 @@ def open_view(
     *,
     stream: TextIO | None = None,
     past: Callable[[], RunView] | None = None,
+    out: TextIO | None = None,
 ) -> Iterator[View]:
     """Open a view for the time of a run and hand it out.
 
@@ -282,6 +286,7 @@ def open_view(
             nothing.
         stream: for tree and plain lines; None: stderr.
         past: the run as earlier processes left it; None: it is new.
+        out: for JSON; None: stdout.
     """
     target = sys.stderr if stream is None else stream
     if mode == "quiet":
@@ -292,7 +297,7 @@ def open_view(
     else:
         is_json = mode == "json"
         lines = (
-            _Lines(sys.stdout, _Json().line)
+            _Lines(out or sys.stdout, _Json().line)
             if is_json
             else _Lines(target, _Plain().line)
         )

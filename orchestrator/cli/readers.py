@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from orchestrator.cli.changes_text import (
     change_lines,
     changed_phrase,
     changes_json,
+    cut_off_phrase,
 )
 from orchestrator.cli.notes_text import rendered_notes
 from orchestrator.cli.options import json_option, runs_dir_option
@@ -99,20 +100,25 @@ def show(run: str, changes: bool, runs_dir: Path, as_json: bool) -> None:
     view = load_run(folder)
     found = tuple(diffs_of(view.changes, Artifacts(folder.artifacts).read_text))
     if changes:
-        _print_changes(folder, found, as_json=as_json)
+        _print_changes(folder, found, view.changes.cut_off, as_json=as_json)
     else:
         _print_state(folder, view, found, as_json=as_json)
 
 
-def _print_changes(folder: RunFolder, found: Found, *, as_json: bool) -> None:
+def _print_changes(
+    folder: RunFolder, found: Found, cut_off: Sequence[str], *, as_json: bool
+) -> None:
     if as_json:
-        print_json({"run": folder.path.name, **changes_json(found, with_diff=True)})
-    elif found:
-        for line in change_lines(found, style=Style()):
-            print(line)
-    else:
+        told = {"cut_off": list(cut_off), **changes_json(found, with_diff=True)}
+        print_json({"run": folder.path.name, **told})
+        return
+    for line in change_lines(found, style=Style()) if found else ():
+        print(line)
+    if not found and not cut_off:
         name = safe(folder.path.name)
         print(f"no files were changed in {name}", file=sys.stderr)
+    if cut_off:
+        print(cut_off_phrase(cut_off), file=sys.stderr)
 
 
 def _print_state(
@@ -142,6 +148,8 @@ def _print_state(
     print()
     if found:
         print(f"files changed: {changed_phrase(found)}; see --changes\n")
+    if cut_off := view.changes.cut_off:
+        print(f"{cut_off_phrase(cut_off)}\n")
     for name, place in there.items():
         print(pad(name, 12) + safe(place))
     if "report" not in there:

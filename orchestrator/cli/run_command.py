@@ -8,7 +8,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -253,7 +253,7 @@ def _show(
 
     from orchestrator.cli.live import open_view  # noqa: PLC0415
     from orchestrator.cli.signals import heard, stop_on_signal  # noqa: PLC0415
-    from orchestrator.logs import configure  # noqa: PLC0415
+    from orchestrator.logs import CurrentStderr, configure  # noqa: PLC0415
     from orchestrator.runtime.run import Live  # noqa: PLC0415
 
     configure()
@@ -266,7 +266,7 @@ def _show(
             # Before anything is begun, so that nothing is left half begun.
             await group.start(stop_on_signal, live)
             try:
-                with open_view(mode or "auto", past=past) as view:
+                with open_view(mode or "auto", past=past, out=out) as view:
                     live.on_event = view
                     if asker is not None:
                         asker.paused = view.paused
@@ -278,9 +278,11 @@ def _show(
             raise failures[0]
         return results[0]
 
+    out = sys.stdout
     before = {number: signal.getsignal(number) for number in heard()}
     try:
-        result = anyio.run(with_signals)
+        with redirect_stdout(CurrentStderr()):  # what a tool of the user's prints
+            result = anyio.run(with_signals)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -42,6 +42,13 @@ deliverable:
 # Profiles that the lead may use; `orchestrate agents` lists them.
 agents: [explorer]
 
+# What agents may do beyond reading: write, shell, network, secrets; `ask` asks you.
+# allow: [write, {shell: ask}]
+# tools: [my_tools:look_up]                     # Python functions of your own
+# mcp_servers: {git: {command: mcp-server-git}}
+# skills: [skills/my-skill]                     # folders with SKILL.md
+# redact: [secrets, personal]                   # phone numbers, addresses, cards, too
+
 # How contexts are kept small; `orchestrate check` shows the numbers in force.
 # context_policy: {preset: long}      # or short, dialogue; see docs/context.md
 

@@ -10,6 +10,7 @@ from orchestrator.events.base import Payload
 from orchestrator.messages import Block
 
 __all__ = [
+    "UNKNOWN",
     "AgentEnded",
     "AgentStarted",
     "CacheMissed",
@@ -236,6 +237,13 @@ class FileSeen:
     def stored(cls, data: Mapping[str, Any]) -> FileSeen:
         """Return what a log holds; fields of later versions are left out."""
         return cls(**{name: data[name] for name in cls.__slots__ if name in data})
+
+
+UNKNOWN = (
+    "Interrupted: the program was stopped while this call was at work, and its outcome "
+    "is unknown. Check what it did before you make it again."
+)
+"""`content` of the result of a call with effects that was cut off."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,16 @@ from typing import Any, Literal
 import orjson
 
 from orchestrator.errors import StoreError
-from orchestrator.events import Event, FileChange, ToolEnded
+from orchestrator.events import Event, FileChange, ToolEnded, ToolStarted
 from orchestrator.events.diffs import Diff, diff
+from orchestrator.events.of_agent import UNKNOWN
 from orchestrator.store.records import REF
 
 __all__ = ["ChangeSum", "Changes", "FileDiff", "diffs_of", "sum_of"]
 
 State = Literal["created", "edited", "removed"]
 
+_CHANGING = frozenset({"bash", "edit_file", "write_file"})
 UNSHOWN = "only characters that are not shown differ, such as line ends"
 GONE = "its text is no longer in the run's folder"
 
@@ -27,11 +29,29 @@ class Changes:
 
     _found: list[tuple[str, Any]] = field(default_factory=list)
     """Agent, and the changes as they are logged: a list, or where that is stored."""
+    _open: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Agent and call → tool, of those that may change files and have not ended."""
+    _cut: list[str] = field(default_factory=list)
+
+    @property
+    def cut_off(self) -> list[str]:
+        """Return the tools of calls whose changes are not known, in order.
+
+        They were cut off, or are still at work.
+        """
+        return [*self._cut, *self._open.values()]
 
     def apply(self, event: Event) -> None:
         """Take over one event."""
-        if event.kind == ToolEnded.KIND and event.data.get("changes"):
-            self._found.append((event.agent, event.data["changes"]))
+        call = event.agent, str(event.data.get("call"))
+        if event.kind == ToolStarted.KIND and event.data.get("name") in _CHANGING:
+            self._open[call] = str(event.data["name"])
+        elif event.kind == ToolEnded.KIND:
+            tool = self._open.pop(call, None)
+            if tool and event.data.get("content") == UNKNOWN:
+                self._cut.append(tool)
+            if event.data.get("changes"):
+                self._found.append((event.agent, event.data["changes"]))
 
     def files(self, read_text: Callable[[str], str]) -> list[FileDiff]:
         """Return the files that are not as they were before the run, by path.

@@ -142,6 +142,7 @@ def prepare(
             *(f"an agent file is passed over: {each}" for each in found.problems),
             *_ignored(models, profiles, book),
             *sandbox_notices(task.permissions),
+            *_unused_permissions(task, models),
             *server_notices(task.mcp_servers),
             *depth_notices(task.limits, profiles.subagents.values()),
             *fallback_notices(models, profiles),
@@ -164,6 +165,15 @@ def prepare(
         skills=skills,
         servers=servers,
     )
+
+
+def _unused_permissions(task: Task, models: ModelsChosen) -> Iterator[str]:
+    """Yield a line if the task allows what the offline model never does."""
+    if models.is_offline and task.permissions:
+        yield (
+            "the offline model only reads: what the task allows beyond that "
+            f"({', '.join(task.permissions)}) is not used"
+        )
 
 
 def fallback_of(task: Task, models: ModelsChosen) -> str:

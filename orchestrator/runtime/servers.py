@@ -7,12 +7,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import anyio.to_thread
 import structlog
 
 from orchestrator.errors import SpecError
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.runtime.toolbox import workspace_of
-from orchestrator.security.sandbox import Sandbox
+from orchestrator.security.sandbox import Sandbox, available
 from orchestrator.spec.foreign import OUR_TOOLS, PLANNED_TOOLS
 from orchestrator.store.layout import RunFolder
 from orchestrator.tools.base import Tool
@@ -67,6 +68,10 @@ async def servers_of(
         return
     from orchestrator.tools.mcp import open_servers  # noqa: PLC0415 - see above
 
+    programs = (each for each in prepared.servers.values() if each.type == "stdio")
+    is_boxed = any(each.sandbox for each in programs)
+    if is_boxed and (why := await anyio.to_thread.run_sync(available)):
+        raise SpecError(f"servers cannot be run: {why}", field="mcp_servers")
     allowed = {name for name, how in prepared.task.permissions.items() if how == "yes"}
     workspace = workspace_of(prepared.task, folder)
     sandbox = Sandbox(

@@ -18,7 +18,9 @@ import structlog
 from orchestrator.clock import Clock
 from orchestrator.errors import LimitReached, StoreError, ToolError
 from orchestrator.events import ToolEnded, ToolStarted
+from orchestrator.events.of_agent import UNKNOWN
 from orchestrator.messages import clean_text, with_texts
+from orchestrator.spec.foreign import NEEDS
 from orchestrator.store.eventlog import EventLog
 from orchestrator.tools.arguments import encodable, listed, parse_arguments, shown
 from orchestrator.tools.base import Clip, Tool, ToolContext, ToolOutput
@@ -32,7 +34,7 @@ from orchestrator.tools.calls import (
 )
 from orchestrator.tools.entry import Admitted, admit
 from orchestrator.tools.fence import Fence, is_cancelled
-from orchestrator.tools.grace import GRACE_S, UNKNOWN, with_grace
+from orchestrator.tools.grace import GRACE_S, with_grace
 from orchestrator.tools.permits import CLOSED, Gate, asked_by
 from orchestrator.tools.registry import Registry
 from orchestrator.tools.step import STOPPED, Job, NotRun, Step, stopped
@@ -172,6 +174,11 @@ class Executor:
         hint = f" Did you mean `{close[0]}`?" if close else ""
         if name in allowed:  # it was there when the agent started
             return f"`{name}` is no longer available.{hint} Tools: {listed(names)}."
+        if name in NEEDS:
+            return (
+                f"`{name}` is not there: the task does not allow {NEEDS[name]} in this "
+                f"run, and only the task can. Tools: {listed(names)}."
+            )
         return f"There is no tool {shown(name)}.{hint} Tools: {listed(names)}."
 
     async def _run_together(
@@ -315,7 +322,7 @@ class Executor:
             tool=name,
             agent=job.context.agent,
             call=job.spec.call,
-            traceback=job.context.redact("".join(traceback.format_exception(error))),
+            exception=job.context.redact("".join(traceback.format_exception(error))),
         )
         said = job.context.redact(_said(error))[:_ERROR_CHARS]
         return ToolOutput(

@@ -12,15 +12,10 @@ from typing import TypeVar
 import anyio
 import anyio.lowlevel
 
-__all__ = ["GRACE_S", "UNKNOWN", "with_grace"]
+__all__ = ["GRACE_S", "with_grace"]
 
 GRACE_S = 1.0
 """Time that a call with effects has to end once it is cancelled."""
-
-UNKNOWN = (
-    "Interrupted: the program was stopped while this call was at work, and its outcome "
-    "is unknown. Check what it did before you make it again."
-)
 
 T = TypeVar("T")
 

@@ -11,10 +11,10 @@ from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args
 
 from orchestrator.errors import SpecError
-from orchestrator.tools.base import Tool
+from orchestrator.tools.base import Effects, Tool
 from orchestrator.tools.own import FunctionTool
 from orchestrator.tools.registry import definition_of, legal_tool_name
 
@@ -48,7 +48,7 @@ def load_tools(
     for index, written in enumerate(names):
         field = f"tools.{index}"
         with _importable(written.partition(":")[0], folders):
-            made = _made(_loaded(written, field), written, field)
+            made = _made(_loaded(written, field, folders), written, field)
         if made.name in taken or made.name in found:
             raise SpecError(
                 f"`{written}` makes a tool `{made.name}`, and there is one of that "
@@ -81,16 +81,31 @@ def usable_tools(
     return tuple(found), lost
 
 
-def _loaded(written: str, field: str) -> object:
+def _loaded(written: str, field: str, folders: Sequence[Path]) -> object:
     """Return what a name stands for."""
     entry = _entry(written, field)
     try:
         return entry.load()
+    except ModuleNotFoundError as error:
+        raise SpecError(_missing(written, error, folders), field=field) from error
     except Exception as error:
         said = " ".join(f"{type(error).__name__}: {error}".split())[:_SHOWN_CHARS]
         raise SpecError(
             f"`{written[:_SHOWN_CHARS]}` cannot be loaded: {said}", field=field
         ) from error
+
+
+def _missing(written: str, error: ModuleNotFoundError, folders: Sequence[Path]) -> str:
+    """Return which module is missing, and where it was looked for."""
+    named, missing = written.partition(":")[0].strip(), str(error.name)
+    if named == missing or named.startswith(f"{missing}."):
+        places = ", ".join(str(each) for each in dict.fromkeys(folders))
+        return f"there is no module `{missing[:80]}`, installed or in {places}"
+    return (
+        f"`{named[:80]}` needs `{missing[:80]}`, which is not installed; only the "
+        "module or package that is named is taken from a folder, so make the two one "
+        "package"
+    )
 
 
 def _entry(written: str, field: str) -> EntryPoint:
@@ -133,6 +148,11 @@ def _as_tool(found: Any) -> Tool[Any]:  # noqa: ANN401 - whatever a task names
         raise TypeError(
             f"the name `{made.name[:80]}` must be 1 to 64 ASCII letters, digits, "
             "dashes or underscores"
+        )
+    if made.effects not in get_args(Effects):
+        raise TypeError(
+            f"its `effects` are `{made.effects}`; allowed: "
+            f"{', '.join(get_args(Effects))}"
         )
     definition_of(made)
     tool: Tool[Any] = made

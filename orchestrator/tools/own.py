@@ -93,13 +93,29 @@ class FunctionTool:
         self.context_fields = context_fields
         self.label: Label = label
         self._wants_context: str | None = None
-        self.Args = self._arguments(_described(doc))
+        described = _described(doc)
+        self.Args = self._arguments(described)
         self.__doc__ = function.__doc__
         self.__wrapped__ = function
+        self._check(described)
+
+    def _check(self, described: Mapping[str, str]) -> None:
+        """Refuse what a model could not be told, or nobody could mean."""
         if not self.description:
             raise TypeError(
                 f"tool `{self.name}` has no docstring; a model needs to be told what "
                 "it is for"
+            )
+        if self.effects not in get_args(Effects):
+            raise TypeError(
+                f"tool `{self.name}`: `effects` is `{self.effects}`; allowed: "
+                f"{', '.join(get_args(Effects))}"
+            )
+        known = {*self.Args.model_fields, self._wants_context}
+        if strangers := [each for each in described if each not in known]:
+            raise TypeError(
+                f"tool `{self.name}`: its docstring describes `{strangers[0]}`, which "
+                "is no parameter"
             )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - the function's own

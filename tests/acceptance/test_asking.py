@@ -9,13 +9,43 @@ import pytest
 from run_bench import Ended, RunBench, finish, in_turn
 
 from orchestrator import Orchestrator
+from orchestrator.messages import Block
 from orchestrator.security.permissions import Answer, Ask
-from orchestrator.testing import ScriptedModel, call
+from orchestrator.testing import ScriptedModel, call, fail
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> RunBench:
     return RunBench(tmp_path)
+
+
+async def test_an_answer_holds_when_the_run_is_resumed(bench: RunBench) -> None:
+    asked: list[Ask] = []
+
+    async def allows_once(agent: str, tool: str, ask: Ask) -> Answer:
+        asked.append(ask)
+        return "once"
+
+    def write(text: str) -> Block:
+        return call("write_file", path="a.txt", text=text)
+
+    task = bench.task(allow=[{"write": "ask"}])
+    first = ScriptedModel(in_turn(write("one\n"), fail("quota_exhausted")))
+    async with Orchestrator(
+        runs_dir=bench.runs, model=first, asker=allows_once
+    ) as here:
+        parked = await here.run(task)
+    assert parked.state == "parked"
+    (bench.root / "a.txt").unlink()
+
+    later = ScriptedModel(in_turn(write("one\n"), write("two\n"), finish("Done.")))
+    async with Orchestrator(
+        runs_dir=bench.runs, model=later, asker=allows_once
+    ) as here:
+        result = await here.resume("last")
+
+    assert result.state == "done"
+    assert [each.effect.splitlines()[-1] for each in asked] == ["one", "+two"]
 
 
 async def test_nobody_is_waited_for_beyond_the_time_of_the_run(

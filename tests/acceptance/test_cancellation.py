@@ -21,9 +21,9 @@ from explore_policy import TASK, ExplorePolicy, lay_parts, part_of, replies_in
 from fake_endpoint import Answer, FakeEndpoint, raw, stream, tool_use
 from live_process import ORCHESTRATE, LiveProcess, environment, live
 
+from orchestrator.events.of_agent import UNKNOWN
 from orchestrator.messages import text_of
 from orchestrator.store.reading import read_events
-from orchestrator.tools.grace import UNKNOWN
 
 PARTS = 8
 GONE_S = 2.0

@@ -11,12 +11,12 @@ from agent_bench import DONE, AgentBench, Echo, Write, results_in, use
 from orchestrator.agent.rebuild import AgentRecords, agent_past, rebuild_headless
 from orchestrator.agent.replay import Remade
 from orchestrator.events import Event, ThinkingDropped
+from orchestrator.events.of_agent import UNKNOWN
 from orchestrator.messages import text_block
 from orchestrator.models.base import ModelRequest
 from orchestrator.store.transcript import LOST
 from orchestrator.store.transcript import rebuild as transcript
 from orchestrator.testing import ScriptedModel, Step, call, think
-from orchestrator.tools.grace import UNKNOWN
 
 
 def spoil(bench: AgentBench, *lost: Event, end: int) -> None:

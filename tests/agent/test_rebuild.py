@@ -10,12 +10,12 @@ from agent_bench import DONE, PRICE, AgentBench, Echo, Write, last_user, results
 
 from orchestrator.agent.rebuild import NOT_BEGUN, AgentRecords, agent_past, rebuild
 from orchestrator.events import Event
+from orchestrator.events.of_agent import UNKNOWN
 from orchestrator.messages import text_of
 from orchestrator.models.base import ModelRequest
 from orchestrator.spec.limits import AgentLimits
 from orchestrator.store.transcript import rebuild as transcript
 from orchestrator.testing import Script, Step, call, fail, reply, say, think
-from orchestrator.tools.grace import UNKNOWN
 
 PARTS: list[Step] = [
     [think("first"), use("t1", text="a"), use("t2", text="b")],

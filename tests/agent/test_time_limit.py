@@ -13,12 +13,12 @@ from agent_bench import DONE, AgentBench, Echo, WriteArgs, last_user, results_in
 
 from orchestrator.agent.spec import Outcome
 from orchestrator.errors import LimitReached
+from orchestrator.events.of_agent import UNKNOWN
 from orchestrator.messages import text_of
 from orchestrator.models.base import ModelRequest
 from orchestrator.spec.limits import AgentLimits
 from orchestrator.testing import FakeClock, ScriptedModel, Step, call
 from orchestrator.tools.base import Effects, ToolContext
-from orchestrator.tools.grace import UNKNOWN
 from orchestrator.tools.step import STOPPED
 
 ONE_MINUTE = AgentLimits(minutes=1)

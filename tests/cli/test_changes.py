@@ -13,9 +13,11 @@ import orjson
 import pytest
 from sample_runs import RUN_ID, SECRET_ESCAPE, Script, finished_run, open_script
 
+from orchestrator.cli.changes_text import cut_off_phrase
 from orchestrator.cli.main import main
 from orchestrator.events import Event, FileChange, ToolEnded
 from orchestrator.events.diffs import NO_END, diff
+from orchestrator.events.of_agent import UNKNOWN
 from orchestrator.ids import sha256
 from orchestrator.inspection.changes import Changes
 from orchestrator.store.artifacts import Artifacts
@@ -109,6 +111,27 @@ def test_changes_for_machines(runs: Path, capsys: Capture) -> None:
     assert file["agents"] == {"lead": 1}
     del file["diff"]
     assert state["files_changed"]["changes"] == [file]
+
+
+def test_a_call_that_was_cut_off_is_named_since_nobody_knows_what_it_changed() -> None:
+    changes = Changes()
+
+    def add(number: int, kind: str, **data: Any) -> None:
+        changes.apply(
+            Event(
+                seq=number, at="", run="r", agent="lead", kind=kind, cause=0, data=data
+            )
+        )
+
+    for number, tool in enumerate(["bash", "read_file", "edit_file", "bash"]):
+        add(number, "tool.started", call=f"c{number}", name=tool)
+    add(4, "tool.ended", call="c0", name="bash", content=UNKNOWN)
+    add(5, "tool.ended", call="c2", name="edit_file", content="edited a.txt")
+
+    assert changes.cut_off == ["bash", "bash"]
+    assert cut_off_phrase(changes.cut_off) == (
+        "not ended: 2 calls (bash); what files they changed is not known"
+    )
 
 
 def test_a_run_without_changes_says_so(runs: Path, capsys: Capture) -> None:

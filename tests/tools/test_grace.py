@@ -14,11 +14,12 @@ from pydantic import BaseModel
 from tool_bench import ToolBench
 
 from orchestrator.errors import StoreError
+from orchestrator.events.of_agent import UNKNOWN
 from orchestrator.messages import text_of
 from orchestrator.tools import grace
 from orchestrator.tools.base import Effects, ToolContext
 from orchestrator.tools.calls import CallSpec
-from orchestrator.tools.grace import UNKNOWN, with_grace
+from orchestrator.tools.grace import with_grace
 from orchestrator.tools.threads import in_thread, stop_if_abandoned
 
 

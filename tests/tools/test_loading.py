@@ -43,6 +43,7 @@ def grep(a: str) -> str:
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
     (tmp_path / "shop_tools.py").write_text(MODULE)
+    (tmp_path / "lonely_tools.py").write_text("import no_such_helper\n")
     (tmp_path / "broken_tools.py").write_text("raise OSError('disk')\n")
     yield tmp_path
     for name in ("shop_tools", "broken_tools"):
@@ -67,7 +68,14 @@ def test_functions_tools_and_classes_are_found_beside_the_task(folder: Path) -> 
     ("name", "words"),
     [
         ("shop_tools:gone", "no attribute 'gone'"),
-        ("no_such_module_here:x", "No module named"),
+        (
+            "no_such_module_here:x",
+            "there is no module `no_such_module_here`, installed or",
+        ),
+        (
+            "lonely_tools:x",
+            "`lonely_tools` needs `no_such_helper`, which is not installed",
+        ),
         ("broken_tools:x", "OSError: disk"),
         ("shop_tools:no_words", "no docstring"),
         ("shop_tools:number", "neither function nor tool"),

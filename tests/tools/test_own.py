@@ -162,6 +162,11 @@ def many(*rows: str) -> str:
     return str(rows)
 
 
+def wordy(a: str) -> str:
+    """Say."""
+    return a
+
+
 def wordless(a: str) -> str:
     return a
 
@@ -169,6 +174,15 @@ def wordless(a: str) -> str:
 def strange(a: str, b: Callable[[int], int]) -> str:
     """Say."""
     return f"{a}{b}"
+
+
+def told(a: str) -> str:
+    """Say.
+
+    Args:
+        b: is not there.
+    """
+    return a
 
 
 def hidden(a: str, /) -> str:
@@ -184,6 +198,7 @@ def hidden(a: str, /) -> str:
         (wordless, "no docstring"),
         (strange, "tool `strange`"),
         (hidden, "must be accepted by its name"),
+        (told, "describes `b`, which is no parameter"),
     ],
 )
 def test_what_cannot_be_told_to_a_model_is_refused(function: Any, words: str) -> None:
@@ -288,3 +303,8 @@ def test_a_default_that_json_cannot_hold_is_not_told() -> None:
     assert definition_of(waits)["input_schema"]["properties"] == {
         "seconds": {"type": "number"}
     }
+
+
+def test_effects_are_one_of_three() -> None:
+    with pytest.raises(TypeError, match="allowed: reads, repeatable, effects"):
+        tool(effects="none")(wordy)  # type: ignore[call-overload]

@@ -14,10 +14,11 @@ from shell_child import finished, started
 
 from orchestrator.context.tokens import estimate
 from orchestrator.errors import ToolError
+from orchestrator.events.of_agent import UNKNOWN
 from orchestrator.security.sandbox import Limits
 from orchestrator.tools.calls import CallSpec
 from orchestrator.tools.command_output import KEPT_BYTES, Kept
-from orchestrator.tools.grace import GRACE_S, UNKNOWN
+from orchestrator.tools.grace import GRACE_S
 from orchestrator.tools.registry import definition_of
 from orchestrator.tools.shell import BashArgs
 

@@ -168,7 +168,8 @@ class Link:
             told = "; ".join(part for part in (why, life.story()) if part)
             told = told or "the connection is closed"
             self.failure = self._redact(told)
-            log.warning("mcp.server_lost", server=self.name, why=self.failure)
+            if self._is_listed:  # else it is the error with which all of it ends
+                log.warning("mcp.server_lost", server=self.name, why=self.failure)
         self._session = None
         self._is_dead = self._lives >= LIVES or not self._is_listed
         life.ended.set()

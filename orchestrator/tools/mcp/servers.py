@@ -130,8 +130,8 @@ def _check_started(
 def _require_sdk() -> None:
     if importlib.util.find_spec("mcp") is None:
         raise SpecError(
-            "MCP servers need a package that is not installed: "
-            "pip install 'orchestrator[mcp]'",
+            "MCP servers need what is not installed; install it in the folder of "
+            "orchestrator: pip install -e '.[mcp]'",
             field="mcp_servers",
         )
 
