@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from orchestrator.errors import ToolError
+from orchestrator.messages import one_line
 from orchestrator.security.urls import WebAddress
 
 __all__ = ["told"]
@@ -37,7 +38,7 @@ def told(address: WebAddress, *, connect_s: float, silence_s: float) -> Iterator
     except httpcore2.NetworkError as error:
         raise ToolError(f"{where} broke off in mid answer") from error
     except httpcore2.ProtocolError as error:
-        said = " ".join(str(error).split())[:_SAID_CHARS]
+        said = one_line(str(error), _SAID_CHARS)
         told = f"what {where} sends is no good HTTP ({said})"
         raise ToolError(told) from error
 
