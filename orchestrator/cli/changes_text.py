@@ -49,8 +49,8 @@ def change_lines(found: Found, *, style: Style) -> Iterator[str]:
             yield style(_row(row), _COLORS.get(row[:1], ""))
         yield ""
     total = sum_of(found)
-    files = count_phrase(total.files, "file")
-    yield f"{files} changed, {total.added:,} lines added, {total.removed:,} removed"
+    files, added = count_phrase(total.files, "file"), count_phrase(total.added, "line")
+    yield f"{files} changed, {added} added, {total.removed:,} removed"
 
 
 def changes_json(found: Found, *, with_diff: bool) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from orchestrator.access import BASE_URL, check_access, has_credentials
 from orchestrator.errors import SpecError
+from orchestrator.extras import how_to_install
 from orchestrator.models.pricing import Price
 from orchestrator.runtime.context_notices import context_notices
 from orchestrator.runtime.costs import (
@@ -105,7 +106,8 @@ def prepare(
     folder, here = task_folder or task.workspace, cwd or Path.cwd()
     if "personal" in task.redact and not personal.is_installed():
         raise SpecError(
-            f"`personal` needs what is not installed; {personal.HOW_TO_INSTALL}",
+            "`personal` needs what is not installed; install it "
+            + how_to_install("personal"),
             field="redact",
         )
     found = discover(folder, here)

@@ -15,13 +15,10 @@ from orchestrator.security.ids import CARD, IBAN, ID, card_and_id_numbers
 from orchestrator.security.numbers import long_numbers, narrowed
 from orchestrator.security.phones import PHONE, phone_numbers
 
-__all__ = ["HOW_TO_INSTALL", "KINDS", "is_installed", "personal_numbers"]
+__all__ = ["KINDS", "is_installed", "personal_numbers"]
 
 EMAIL: Final = "email"
 KINDS: Final = frozenset({CARD, EMAIL, IBAN, ID, PHONE})
-HOW_TO_INSTALL: Final = (
-    "install it in the folder of orchestrator: pip install -e '.[personal]'"
-)
 
 _LOCAL_CHARS: Final = 64
 _LOCAL_PART: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}\Z")

@@ -15,9 +15,10 @@ import anyio.to_thread
 import structlog
 
 from orchestrator.errors import SpecError
+from orchestrator.extras import how_to_install
 from orchestrator.messages import one_line
 from orchestrator.security.sandbox import Sandbox
-from orchestrator.spec.mcp_servers import McpServer
+from orchestrator.spec.mcp_servers import FIELD, McpServer
 from orchestrator.tools.base import Tool
 from orchestrator.tools.cleaning import clean
 from orchestrator.tools.mcp.catalogue import Listed, catalogue
@@ -123,16 +124,16 @@ def _check_started(
         f"the server did not start: {failed[0].failure}"
         f"{more and f' (neither did {more})'}"
         f"{hint_for(servers[failed[0].name], sandbox)}",
-        field=f"mcp_servers.{failed[0].name}",
+        field=f"{FIELD}.{failed[0].name}",
     )
 
 
 def _require_sdk() -> None:
     if importlib.util.find_spec("mcp") is None:
         raise SpecError(
-            "MCP servers need a package that is not installed: "
-            "pip install 'orchestrator[mcp]'",
-            field="mcp_servers",
+            "MCP servers need a package that is not installed; install it "
+            + how_to_install("mcp"),
+            field=FIELD,
         )
 
 
