@@ -10,14 +10,12 @@ from typing import Any
 import anyio
 
 from orchestrator.cli.output import cut, is_terminal, pad, safe, terminal_width
-from orchestrator.context.tokens import estimate
-from orchestrator.messages import encode
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.runtime.servers import servers_of
 from orchestrator.security.own import own_secrets
 from orchestrator.security.redaction import Redactor
 from orchestrator.spec.mcp_secrets import secret_values
-from orchestrator.tools.registry import definition_of
+from orchestrator.tools.registry import tokens_of
 
 __all__ = ["extra_lines", "extra_rows"]
 
@@ -37,7 +35,7 @@ def extra_rows(prepared: Prepared, env: Mapping[str, str]) -> list[dict[str, Any
             "name": tool.name,
             "server": None,
             "effects": tool.effects,
-            "tokens": estimate(encode(definition_of(tool)).decode()),
+            "tokens": tokens_of(tool),
             "description": tool.description,
         }
         for tool in prepared.tools

@@ -12,10 +12,9 @@ from typing import Any
 from orchestrator.block_sizes import image_sides
 from orchestrator.messages import Block, one_line, with_texts
 from orchestrator.tools.base import ToolOutput
+from orchestrator.tools.mcp.session import Json
 
 __all__ = ["of_call", "of_resource"]
-
-Json = dict[str, Any]
 
 MAX_IMAGE_BYTES = 5_000_000
 MAX_IMAGE_PIXELS = 8000
