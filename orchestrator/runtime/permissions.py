@@ -39,10 +39,8 @@ def permission_notices(allowed: Allowed, *, can_ask: bool) -> Iterator[str]:
     """Yield what a user should know of what the task allows."""
     unasked = [name for name, how in allowed.items() if how == "ask"]
     if unasked and not can_ask:
-        yield (
-            f"nobody can be asked here (no terminal), so that {', '.join(unasked)} is "
-            "not allowed in this run"
-        )
+        names = ", ".join(unasked)
+        yield f"nobody can be asked here (no terminal): this run goes without {names}"
 
 
 def sandbox_notices(allowed: Allowed) -> Iterator[str]:
@@ -100,7 +98,9 @@ class Permissions:
             )
         async with self._one_at_a_time:
             answer = await self._answer(agent, call, tool, Ask(open_ones, ask.effect))
-        return "" if answer != "no" else _said_no(tool, self._asker is not None)
+        if answer != "no":
+            return ""
+        return _said_no(tool, is_asked=self._asker is not None)
 
     async def _answer(self, agent: str, call: str, tool: str, ask: Ask) -> Answer:
         """Return what is known, or what the person says now."""
@@ -145,7 +145,7 @@ def _not_allowed(tool: str, missing: Iterable[Permission]) -> str:
     )
 
 
-def _said_no(tool: str, is_asked: bool) -> str:
+def _said_no(tool: str, *, is_asked: bool) -> str:
     if not is_asked:
         return (
             f"`{tool}` was not run: it needs a person's yes, and nobody is there to "
