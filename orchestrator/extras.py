@@ -1,8 +1,21 @@
-"""Packages that only some tasks need, and how a user gets them."""
+"""Packages that only some tasks need: which are there, and how a user gets them."""
 
 from __future__ import annotations
 
-__all__ = ["how_to_install"]
+from importlib.util import find_spec
+
+__all__ = ["how_to_install", "is_installed"]
+
+_MODULES = {"mcp": ("mcp",), "personal": ("phonenumbers", "stdnum")}
+
+
+def is_installed(extra: str) -> bool:
+    """Return whether an extra is there whole, without loading it.
+
+    Args:
+        extra: `mcp` or `personal`.
+    """
+    return all(find_spec(name) is not None for name in _MODULES[extra])
 
 
 def how_to_install(extra: str) -> str:

@@ -6,47 +6,19 @@ read here, but for what the person is shown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Literal
+from collections.abc import Iterable
 
 import anyio
 
 from orchestrator.events import Event, PermissionAsked
+from orchestrator.runtime.allowed import Allowed
 from orchestrator.security.permissions import Answer, Ask, Asker, Permission
-from orchestrator.security.sandbox import available
 from orchestrator.store.eventlog import EventLog
 
-__all__ = [
-    "MAX_EFFECT_CHARS",
-    "Permissions",
-    "in_force",
-    "permission_notices",
-    "sandbox_notices",
-]
+__all__ = ["MAX_EFFECT_CHARS", "Permissions"]
 
 MAX_EFFECT_CHARS = 20_000
 """What is longer than this nobody reads before saying yes."""
-
-Allowed = Mapping[Permission, Literal["yes", "ask"]]
-
-
-def in_force(allowed: Allowed, *, can_ask: bool) -> frozenset[Permission]:
-    """Return what may be had at all, asked for or not."""
-    return frozenset(name for name, how in allowed.items() if how == "yes" or can_ask)
-
-
-def permission_notices(allowed: Allowed, *, can_ask: bool) -> Iterator[str]:
-    """Yield what a user should know of what the task allows."""
-    unasked = [name for name, how in allowed.items() if how == "ask"]
-    if unasked and not can_ask:
-        names = ", ".join(unasked)
-        yield f"nobody can be asked here (no terminal): this run goes without {names}"
-
-
-def sandbox_notices(allowed: Allowed) -> Iterator[str]:
-    """Yield a line if commands are allowed and this machine has no sandbox for them."""
-    if "shell" in allowed and (why := available()):
-        yield f"commands will be refused: {why}"
 
 
 class Permissions:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -23,10 +23,11 @@ from orchestrator.messages import clean_text
 from orchestrator.models.choose import known_window
 from orchestrator.models.features import Lacks
 from orchestrator.models.redacting import Redacting
+from orchestrator.runtime.allowed import in_force
 from orchestrator.runtime.costs import models_used, told_prices
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.past import Past
-from orchestrator.runtime.permissions import Permissions, in_force
+from orchestrator.runtime.permissions import Permissions
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.runtime.progress import Progress
 from orchestrator.runtime.servers import servers_of
@@ -51,6 +52,7 @@ __all__ = [
     "open_session",
     "opened",
     "prices",
+    "redactor_of",
     "started",
     "versions",
 ]
@@ -140,7 +142,7 @@ async def opened(
     Raises:
         SpecError: a server of a new run cannot be started.
     """
-    redactor = _redactor(prepared, host, salt)
+    redactor = redactor_of(prepared, host.env, salt)
     async with servers_of(
         prepared,
         host.env,
@@ -257,10 +259,16 @@ def open_session(
     )
 
 
-def _redactor(prepared: Prepared, host: Host, salt: bytes) -> Redactor:
-    """Return what replaces secrets in one run."""
+def redactor_of(prepared: Prepared, env: Mapping[str, str], salt: bytes) -> Redactor:
+    """Return what replaces secrets in one run.
+
+    Args:
+        prepared: with the task.
+        env: the environment.
+        salt: keys the placeholders; the same on resume.
+    """
     task = prepared.task
-    own = (*own_secrets(host.env), *secret_values(task.mcp_servers, host.env))
+    own = (*own_secrets(env), *secret_values(task.mcp_servers, env))
     return Redactor(salt, own, personal="personal" in task.redact)
 
 

@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from orchestrator.errors import SpecError
-from orchestrator.security.redaction import PLACEHOLDER
+from orchestrator.security.placeholders import PLACEHOLDER
 from orchestrator.spec.complaints import complaints, describe, unknown_key
 
 __all__ = ["FIELD", "FOREIGN_KEYS", "VARIABLE", "McpServer", "Raw", "mcp_servers"]

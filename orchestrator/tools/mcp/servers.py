@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -15,7 +14,7 @@ import anyio.to_thread
 import structlog
 
 from orchestrator.errors import SpecError
-from orchestrator.extras import how_to_install
+from orchestrator.extras import how_to_install, is_installed
 from orchestrator.messages import one_line
 from orchestrator.security.sandbox import Sandbox
 from orchestrator.spec.mcp_servers import FIELD, McpServer
@@ -129,7 +128,7 @@ def _check_started(
 
 
 def _require_sdk() -> None:
-    if importlib.util.find_spec("mcp") is None:
+    if not is_installed("mcp"):
         raise SpecError(
             "MCP servers need a package that is not installed; install it "
             + how_to_install("mcp"),
