@@ -68,7 +68,9 @@ class McpServer(BaseModel):
     """
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+        extra="forbid",
+        frozen=True,
+        allow_inf_nan=False,
     )
 
     type: Literal["stdio", "http"] = "stdio"

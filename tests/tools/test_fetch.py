@@ -316,7 +316,7 @@ async def test_what_was_judged_is_connected_to_whatever_the_name_means_later(
 async def test_the_real_client_reaches_no_server_of_this_machine(
     tmp_path: Path, web: FakeWeb, host: str
 ) -> None:
-    bench = Fetching(tmp_path, web, FetchUrl().client)
+    bench = Fetching(tmp_path, web, WebClient())
     web.pages["/"] = page("not for you")
 
     problem = await bench.refusal(f"http://{host}:{web.plain.port}/")

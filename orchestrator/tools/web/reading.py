@@ -13,7 +13,7 @@ from orchestrator.messages import shortened
 from orchestrator.security.urls import WebAddress, joined
 from orchestrator.tools.decoding import describe_binary, encoding_of
 from orchestrator.tools.documents import kind_of, web_page
-from orchestrator.tools.web.client import Reply
+from orchestrator.tools.web.reply import Reply
 
 __all__ = ["Reading", "document_kind", "read"]
 
