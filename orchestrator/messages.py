@@ -21,11 +21,13 @@ __all__ = [
     "is_empty_text",
     "list_items",
     "one_line",
+    "shortened",
     "text_block",
     "text_of",
     "tool_calls",
     "tool_result",
     "user_message",
+    "whole_chars",
     "with_texts",
     "without_thinking",
 ]
@@ -37,6 +39,7 @@ THINKING = frozenset({"thinking", "redacted_thinking"})
 """Kinds of block that hold what a model thought."""
 _LEFT_OUT = "(thinking left out)"
 _LIST_ITEM = re.compile(r"^\s*[-*]\s+(.+)$", re.MULTILINE)
+_HALF = re.compile("[\ud800-\udfff]")
 # Characters that JSON or UTF-8 cannot carry, or that only confuse: NUL, lone
 # surrogates, and the C0 controls except tab and line ends.
 _UNCLEAN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
@@ -50,9 +53,19 @@ def clean_text(text: str) -> str:
     return _UNCLEAN.sub("\ufffd", text)
 
 
+def whole_chars(text: str) -> str:
+    """Return `text` with U+FFFD for half characters, which UTF-8 cannot carry."""
+    return text if text.isascii() else _HALF.sub("\ufffd", text)
+
+
 def one_line(text: str, limit_chars: int | None = None) -> str:
     """Return `text` without line ends and repeated blanks, cut at a length."""
     return " ".join(text.split())[:limit_chars]
+
+
+def shortened(text: str, most_chars: int) -> str:
+    """Return `text`, or as much of its start as fits with `…` behind it."""
+    return text if len(text) <= most_chars else f"{text[: most_chars - 1]}…"
 
 
 def with_texts(value: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN401 - JSON

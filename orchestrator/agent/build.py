@@ -45,6 +45,7 @@ from orchestrator.security.permissions import Permission
 from orchestrator.security.untrusted import as_written
 from orchestrator.security.workspace import Workspace
 from orchestrator.settings import OFFLINE
+from orchestrator.spec.foreign import NEEDS
 from orchestrator.spec.policy import ContextPolicy
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.eventlog import EventLog
@@ -56,7 +57,7 @@ from orchestrator.tools.registry import Registry
 __all__ = ["Services", "build_agent", "head_of", "new_state"]
 
 
-WRITERS = frozenset({"write_file", "edit_file"})
+WRITERS = frozenset(name for name, need in NEEDS.items() if need == "write")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +242,7 @@ def build_agent(
             may=_may(services, spec),
             seen=services.seen_by(spec.id),
             restore=lambda text: services.restore(as_written(text)),
-            restore_file=services.restore_file,
+            restore_file=lambda text: services.restore_file(as_written(text)),
         )
 
     keeper = _keeper(services, spec, caller, hooks, context_for)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from orchestrator.events import NotesUpdated
 from orchestrator.messages import clean_text
-from orchestrator.security.redaction import PLACEHOLDER
+from orchestrator.security.placeholders import PLACEHOLDER
 from orchestrator.store.eventlog import EventLog
 from orchestrator.store.notes import Notes
 

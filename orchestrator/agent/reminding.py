@@ -14,6 +14,7 @@ from orchestrator.agent.timing import left_s
 from orchestrator.agent.wrapping_up import Use, uses_of
 from orchestrator.context.numbers import Numbers
 from orchestrator.events import TextAdded
+from orchestrator.messages import one_line, shortened
 from orchestrator.store.eventlog import EventLog
 from orchestrator.tools.notes import UpdateNotes
 
@@ -128,5 +129,4 @@ def _all(state: AgentState, hooks: Hooks, uses: Sequence[Use]) -> Iterator[str]:
 
 
 def _cut(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= MAX_RULE_CHARS else flat[: MAX_RULE_CHARS - 1] + "…"
+    return shortened(one_line(text), MAX_RULE_CHARS)

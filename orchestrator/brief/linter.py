@@ -12,6 +12,7 @@ from orchestrator.brief.paths import Tree, missing_paths
 from orchestrator.brief.unseen import unseen
 from orchestrator.brief.vague import is_vague, is_vague_form
 from orchestrator.errors import ToolError
+from orchestrator.messages import one_line, shortened
 from orchestrator.security.workspace import Workspace
 
 __all__ = ["MAX_BRIEF_CHARS", "lint", "normalised"]
@@ -186,5 +187,4 @@ def _hint(closest: str) -> str:
 
 
 def _shown(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= SHOWN_CHARS else f"{flat[: SHOWN_CHARS - 1]}…"
+    return shortened(one_line(text), SHOWN_CHARS)

@@ -49,8 +49,7 @@ def change_lines(found: Found, *, style: Style) -> Iterator[str]:
             yield style(_row(row), _COLORS.get(row[:1], ""))
         yield ""
     total = sum_of(found)
-    files = count_phrase(total.files, "file")
-    added = count_phrase(total.added, "line")
+    files, added = count_phrase(total.files, "file"), count_phrase(total.added, "line")
     yield f"{files} changed, {added} added, {total.removed:,} removed"
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import SpecError
+from orchestrator.extras import how_to_install
 from orchestrator.ids import LEAD
 from orchestrator.inspection.context import AgentContext
 from orchestrator.inspection.layers import GROUPS, group_of, in_order
@@ -18,10 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["color_of", "label_of", "save_picture"]
 
-HOW_TO_INSTALL = (
-    "a picture needs matplotlib, which is not installed; in the folder of "
-    "orchestrator: pip install -e '.[plots]'"
-)
 _INCHES = (10, 5.5)
 _DOTS_PER_INCH = 120
 _COLORS = {
@@ -63,7 +60,11 @@ def save_picture(context: AgentContext, path: Path, *, title: str) -> None:
         )
         from matplotlib.figure import Figure  # noqa: PLC0415 - see above
     except ImportError as error:
-        raise SpecError(HOW_TO_INSTALL, field="--png") from error
+        raise SpecError(
+            "a picture needs matplotlib, which is not installed; "
+            f"{how_to_install('plots')}",
+            field="--png",
+        ) from error
     figure = Figure(figsize=_INCHES, dpi=_DOTS_PER_INCH, layout="constrained")
     canvas = FigureCanvasAgg(figure)
     axes = figure.add_subplot()

@@ -22,6 +22,7 @@ from orchestrator.access import (
 )
 from orchestrator.cli.knocking import State, knock
 from orchestrator.errors import SpecError, StoreError
+from orchestrator.extras import how_to_install
 from orchestrator.models.price_file import own_prices
 from orchestrator.security.sandbox import available
 from orchestrator.settings import Settings
@@ -121,8 +122,7 @@ def _packages() -> Iterator[Check]:
     for extra, names in missing.items():
         found_out = "installed"
         if names:
-            found_out = f"{', '.join(names)} not installed; in the folder of "
-            found_out += f"orchestrator: pip install -e '.[{extra}]'"
+            found_out = f"{', '.join(names)} not installed; {how_to_install(extra)}"
         yield Check(f"extra {extra}", "note" if names else "ok", found_out)
 
 
@@ -141,7 +141,7 @@ def _ripgrep() -> Check:
 
 
 def _sandbox() -> Check:
-    """Only tasks that allow `shell` need one."""
+    """Only tasks that allow `shell` or start MCP servers need one."""
     why = available()
     return (
         Check("sandbox", "note", why) if why else Check("sandbox", "ok", "bwrap works")

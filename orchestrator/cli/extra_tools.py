@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-import anyio
-
 from orchestrator.cli.output import cut, is_terminal, pad, safe, terminal_width
-from orchestrator.context.tokens import estimate
-from orchestrator.messages import encode
 from orchestrator.runtime.prepare import Prepared
-from orchestrator.runtime.servers import servers_of
-from orchestrator.security.own import own_secrets
-from orchestrator.security.redaction import Redactor
-from orchestrator.spec.mcp_secrets import secret_values
-from orchestrator.tools.registry import definition_of
+from orchestrator.tools.registry import tokens_of
 
 __all__ = ["extra_lines", "extra_rows"]
 
@@ -37,22 +28,16 @@ def extra_rows(prepared: Prepared, env: Mapping[str, str]) -> list[dict[str, Any
             "name": tool.name,
             "server": None,
             "effects": tool.effects,
-            "tokens": estimate(encode(definition_of(tool)).decode()),
+            "tokens": tokens_of(tool),
             "description": tool.description,
         }
         for tool in prepared.tools
     ]
-    given = (*own_secrets(env), *secret_values(prepared.task.mcp_servers, env))
-    redactor = Redactor(secrets.token_bytes(16), given)
-    found: list[dict[str, Any]] = []
+    if not prepared.servers:  # most tasks: what starts them takes long to load
+        return own
+    from orchestrator.runtime.looking import listed_of  # noqa: PLC0415 - see above
 
-    async def look() -> None:
-        async with servers_of(prepared, env, redactor.redact) as servers:
-            found.extend(asdict(row) for row in servers.rows)
-
-    if prepared.servers:
-        anyio.run(look)
-    return [*own, *found]
+    return [*own, *(asdict(row) for row in listed_of(prepared, env))]
 
 
 def extra_lines(rows: list[dict[str, Any]], *, margin: str = "") -> Iterator[str]:

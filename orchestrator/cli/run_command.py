@@ -208,7 +208,7 @@ def _go_on(
 
 def _unasked(task: Task, asker: TerminalAsker | None) -> Iterator[str]:
     """Yield a line if the task says to ask, and nobody is there."""
-    from orchestrator.runtime.permissions import permission_notices  # noqa: PLC0415
+    from orchestrator.runtime.allowed import permission_notices  # noqa: PLC0415
 
     yield from permission_notices(task.permissions, can_ask=asker is not None)
 

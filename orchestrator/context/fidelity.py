@@ -21,6 +21,7 @@ from orchestrator.context.statements import any_of, split
 from orchestrator.context.stubs import without_stubs
 from orchestrator.context.summary import HEADINGS, SECTIONS, Section, Summary, parse
 from orchestrator.context.tokens import Count
+from orchestrator.messages import shortened
 
 __all__ = ["CHECKS", "OWN_NOTE", "UNCONFIRMED", "Checked", "Finding", "check_summary"]
 
@@ -212,7 +213,7 @@ def _of_doubt(doubt: Doubt, now: str) -> Finding:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _MENDED_CHARS else text[: _MENDED_CHARS - 1] + "…"
+    return shortened(text, _MENDED_CHARS)
 
 
 def _of_loss(loss: Loss) -> Finding:

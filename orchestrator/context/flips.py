@@ -23,6 +23,7 @@ from orchestrator.context.figures import Day, Name, Number
 from orchestrator.context.moved import Within
 from orchestrator.context.old_text import Claim, Near, Statements, is_han
 from orchestrator.context.statements import clauses, first_term, terms
+from orchestrator.messages import shortened
 
 __all__ = [
     "CLOSE",
@@ -154,9 +155,7 @@ def _turned(check: Check, claim: Claim, source: Near, within: Within) -> Doubt:
         and (text in within.moving or _UNFINISHED.search(text))
     ):
         # Inside the sentence, so that both stay one statement.
-        short = text.rstrip(_ENDS)
-        if len(short) > _BESIDE_CHARS:
-            short = short[: _BESIDE_CHARS - 1] + "…"
+        short = shortened(text.rstrip(_ENDS), _BESIDE_CHARS)
         end = len(claim.text.rstrip(_ENDS))
         return Doubt(
             check,

@@ -19,6 +19,7 @@ from orchestrator.context.bearing import is_ruling
 from orchestrator.context.figures import Day, Name, Number, dates, names, numbers
 from orchestrator.context.old_text import Claim, Near, Statements
 from orchestrator.context.statements import any_of, clause_at, terms
+from orchestrator.messages import shortened
 
 __all__ = [
     "MOVING",
@@ -300,8 +301,7 @@ def beside(
     if closing := _CLOSING.match(text, end):
         end = closing.end()
     word = "before" if is_moved else "source"
-    short = told if len(told) <= _MOST_CHARS else told[: _MOST_CHARS - 1] + "…"
-    return end, f" ({word}: {short})"
+    return end, f" ({word}: {shortened(told, _MOST_CHARS)})"
 
 
 _SOURCE: Final = re.compile(r" \(source: ([^()\n]{1,80})\)")

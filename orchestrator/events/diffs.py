@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["NO_END", "Diff", "diff"]
+__all__ = ["NO_END", "Diff", "diff", "same_start"]
 
 NO_END = "\\ No newline at end of file"
 _CONTEXT = 3
@@ -68,8 +68,8 @@ def _groups(
     old: Sequence[str], new: Sequence[str], context: int
 ) -> list[tuple[_Code, ...]]:
     """Return the changes as `difflib` does, near ones together with what is around."""
-    head = _same(old, new)
-    tail = _same(old[head:][::-1], new[head:][::-1])
+    head = same_start(old, new)
+    tail = same_start(old[head:][::-1], new[head:][::-1])
     if head == len(old) == len(new):
         return []
     # What is the same at both ends is not compared again, but for what is shown of it.
@@ -94,8 +94,8 @@ def _groups(
     ]
 
 
-def _same(one: Sequence[str], other: Sequence[str]) -> int:
-    """Return how many lines are the same, from the first on."""
+def same_start(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return how many lines, or characters of texts, are the same from the first on."""
     pairs = enumerate(zip(one, other, strict=False))
     return next(
         (place for place, (left, right) in pairs if left != right),

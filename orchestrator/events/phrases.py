@@ -90,7 +90,7 @@ def count_phrase(count: int, noun: str) -> str:
     if count == 1:
         return f"1 {noun}"
     ends_in_ies = noun.endswith("y") and noun[-2:-1] not in tuple("aeiou")
-    return f"{count} {f'{noun[:-1]}ies' if ends_in_ies else f'{noun}s'}"
+    return f"{count:,} {f'{noun[:-1]}ies' if ends_in_ies else f'{noun}s'}"
 
 
 def names_phrase(names: Sequence[str], *, most: int = MAX_NAMES) -> str:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from orchestrator.errors import ModelError
-from orchestrator.messages import Block, with_texts
+from orchestrator.messages import Block, shortened, with_texts
 from orchestrator.models.base import (
     Model,
     ModelRequest,
@@ -72,7 +72,7 @@ class Redacting:
         """
 
         def on_told(retry: Retry) -> None:
-            message = _brief(self._redact(retry.message), MAX_MESSAGE_CHARS)
+            message = shortened(self._redact(retry.message), MAX_MESSAGE_CHARS)
             on_retry(replace(retry, message=message))
 
         try:
@@ -97,8 +97,8 @@ def redact_error(error: ModelError, redact: Redact) -> None:
         error: changed.
         redact: replaces secrets in a text.
     """
-    error.message = _brief(redact(error.message), MAX_MESSAGE_CHARS)
-    error.detail = _brief(redact(error.detail), MAX_DETAIL_CHARS)
+    error.message = shortened(redact(error.message), MAX_MESSAGE_CHARS)
+    error.detail = shortened(redact(error.detail), MAX_DETAIL_CHARS)
     error.args = (error.kind, error.message)
 
 
@@ -127,7 +127,3 @@ def _with_fit_handles(block: Block, redact: Redact) -> Block:
     names = [name for name in ("id", "name") if name in block]
     fit: Block = {name: redact(str(block[name])) for name in names}
     return block if fit.items() <= block.items() else {**block, **fit}
-
-
-def _brief(text: str, most_chars: int) -> str:
-    return text if len(text) <= most_chars else text[: most_chars - 1] + "…"

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from orchestrator.context.numbers import Numbers, Shrunk, resolve, shrunk
 from orchestrator.context.tokens import estimate
 from orchestrator.errors import SpecError
-from orchestrator.messages import encode
 from orchestrator.models.choose import known_window
 from orchestrator.settings import ModelsChosen
 from orchestrator.spec.context_files import ContextFile
@@ -31,7 +30,7 @@ from orchestrator.tools.handin import Finish, SubmitFindings
 from orchestrator.tools.notes import UpdateNotes
 from orchestrator.tools.recall import Recall
 from orchestrator.tools.refs import ReadRef
-from orchestrator.tools.registry import definition_of
+from orchestrator.tools.registry import tokens_of
 from orchestrator.tools.search import Glob, Grep
 from orchestrator.tools.shell import Bash
 from orchestrator.tools.writing import EditFile, WriteFile
@@ -98,7 +97,7 @@ def agent_numbers(
     Raises:
         SpecError: what an agent always carries does not fit into its model's window.
     """
-    own = sum(map(_definition_tokens, own_tools))
+    own = sum(map(tokens_of, own_tools))
     fixed = {
         name: tokens + own
         for name, tokens in _fixed_tokens(
@@ -111,11 +110,7 @@ def agent_numbers(
 
 def definition_tokens(names: Collection[str]) -> int:
     """Return the estimated tokens of the definitions of the tools in `names`."""
-    return sum(_definition_tokens(tool) for tool in TOOLS if tool.name in names)
-
-
-def _definition_tokens(tool: Described) -> int:
-    return estimate(encode(definition_of(tool)).decode())
+    return sum(tokens_of(tool) for tool in TOOLS if tool.name in names)
 
 
 def _fixed_tokens(

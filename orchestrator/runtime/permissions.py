@@ -6,52 +6,22 @@ read here, but for what the person is shown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Literal
 
 import anyio
 
 from orchestrator.errors import ToolError
 from orchestrator.events import Event, PermissionAnswered, PermissionAsked
+from orchestrator.runtime.allowed import Allowed
 from orchestrator.security.permissions import Answer, Ask, Asker, Permission
-from orchestrator.security.sandbox import available
 from orchestrator.store.eventlog import EventLog
 from orchestrator.tools.threads import in_thread
 
-__all__ = [
-    "MAX_EFFECT_CHARS",
-    "Permissions",
-    "in_force",
-    "permission_notices",
-    "sandbox_notices",
-]
+__all__ = ["MAX_EFFECT_CHARS", "Permissions"]
 
 MAX_EFFECT_CHARS = 20_000
 """What is longer than this nobody reads before saying yes."""
-
-Allowed = Mapping[Permission, Literal["yes", "ask"]]
-
-
-def in_force(allowed: Allowed, *, can_ask: bool) -> frozenset[Permission]:
-    """Return what may be had at all, asked for or not."""
-    return frozenset(name for name, how in allowed.items() if how == "yes" or can_ask)
-
-
-def permission_notices(allowed: Allowed, *, can_ask: bool) -> Iterator[str]:
-    """Yield what a user should know of what the task allows."""
-    unasked = [name for name, how in allowed.items() if how == "ask"]
-    if unasked and not can_ask:
-        yield (
-            f"nobody can be asked here (no terminal), so that {', '.join(unasked)} is "
-            "not allowed in this run"
-        )
-
-
-def sandbox_notices(allowed: Allowed) -> Iterator[str]:
-    """Yield a line if commands are allowed and this machine has no sandbox for them."""
-    if "shell" in allowed and (why := available()):
-        yield f"commands will be refused: {why}"
 
 
 class Permissions:
@@ -119,7 +89,9 @@ class Permissions:
             )
         async with self._one_at_a_time:
             answer = await self._answer(agent, call, tool, Ask(open_ones, effect))
-        return "" if answer != "no" else _said_no(tool, self._asker is not None)
+        if answer != "no":
+            return ""
+        return _said_no(tool, is_asked=self._asker is not None)
 
     async def _answer(self, agent: str, call: str, tool: str, ask: Ask) -> Answer:
         """Return what is known, or what the person, who sees it as it is, says now."""
@@ -161,7 +133,7 @@ def _not_allowed(tool: str, missing: Iterable[Permission]) -> str:
     )
 
 
-def _said_no(tool: str, is_asked: bool) -> str:
+def _said_no(tool: str, *, is_asked: bool) -> str:
     if not is_asked:
         return (
             f"`{tool}` was not run: it needs a person's yes, and nobody is there to "

@@ -9,7 +9,9 @@ from typing import Any
 
 from orchestrator.access import BASE_URL, check_access, has_credentials
 from orchestrator.errors import SpecError
+from orchestrator.extras import how_to_install, is_installed
 from orchestrator.models.pricing import Price
+from orchestrator.runtime.allowed import sandbox_notices
 from orchestrator.runtime.context_notices import context_notices
 from orchestrator.runtime.costs import (
     fallback_notices,
@@ -19,8 +21,6 @@ from orchestrator.runtime.costs import (
     usd_limit,
 )
 from orchestrator.runtime.fixed import AgentNumbers, agent_numbers
-from orchestrator.runtime.permissions import sandbox_notices
-from orchestrator.security import personal
 from orchestrator.settings import (
     OFFLINE,
     ModelsChosen,
@@ -103,9 +103,10 @@ def prepare(
         SpecError: something is missing or wrong; nothing was spent.
     """
     folder, here = task_folder or task.workspace, cwd or Path.cwd()
-    if "personal" in task.redact and not personal.is_installed():
+    if "personal" in task.redact and not is_installed("personal"):
         raise SpecError(
-            f"`personal` needs what is not installed; {personal.HOW_TO_INSTALL}",
+            "`personal` needs what is not installed; install it "
+            + how_to_install("personal"),
             field="redact",
         )
     found = discover(folder, here)

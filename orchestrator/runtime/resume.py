@@ -42,12 +42,10 @@ from orchestrator.runtime.reopening import (
 )
 from orchestrator.runtime.result import RunResult
 from orchestrator.runtime.run import Live, work
-from orchestrator.runtime.servers import servers_of
 from orchestrator.runtime.session import (
     Session,
-    open_session,
+    opened,
     prices,
-    redactor_of,
     started,
     versions,
 )
@@ -234,47 +232,33 @@ async def resume_run(past: Past, host: Host, live: Live | None = None) -> RunRes
             salt = secrets.token_bytes(16)
             if past.started is not None:
                 salt = bytes.fromhex(past.started.salt)
-            return await _gone_on(past, host, live, log, salt)
+            async with opened(
+                past.prepared,
+                host,
+                folder,
+                log,
+                salt=salt,
+                past=past,
+                on_event=live.on_event,
+            ) as session:
+                return await _gone_on(past, session, live, salt)
         finally:
             log.close()
 
 
-async def _gone_on(
-    past: Past, host: Host, live: Live, log: EventLog, salt: bytes
-) -> RunResult:
-    """Go on in a folder that is open and locked."""
-    folder, prepared = past.folder, past.prepared
-    redactor = redactor_of(prepared, host, salt)
-    async with servers_of(
-        prepared,
-        host.env,
-        redactor.redact,
-        folder=folder,
-        callers=host.tools,
-        goes_on=True,
-    ) as servers:
-        session = open_session(
-            prepared,
-            host,
-            folder,
-            log,
-            redactor=redactor,
-            past=past,
-            servers=servers.tools,
-        )
-        if live.on_event is not None:
-            log.subscribe(live.on_event)
-        more = _announce(past, session, salt)
-        await log.sync()
-        reopened = parse(more[-1], RunReopened) if more else past.reopened
-        if reopened is not None:
-            session = _reopened(session, reopened)
-        dispatcher, lead = _taken_over(past, session, more)
-        await anyio.to_thread.run_sync(
-            write_missing, session.files, folder, dispatcher.roster
-        )
-        live.has_begun = True
-        return await work(session, live, dispatcher=dispatcher, lead=lead)
+async def _gone_on(past: Past, session: Session, live: Live, salt: bytes) -> RunResult:
+    """Go on with what is left to do."""
+    more = _announce(past, session, salt)
+    await session.log.sync()
+    reopened = parse(more[-1], RunReopened) if more else past.reopened
+    if reopened is not None:
+        session = _reopened(session, reopened)
+    dispatcher, lead = _taken_over(past, session, more)
+    await anyio.to_thread.run_sync(
+        write_missing, session.files, past.folder, dispatcher.roster
+    )
+    live.has_begun = True
+    return await work(session, live, dispatcher=dispatcher, lead=lead)
 
 
 def _open_log(folder: RunFolder, host: Host) -> EventLog:

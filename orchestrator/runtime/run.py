@@ -27,8 +27,7 @@ from orchestrator.runtime.parked import Parked, Underway, let_come_in, stamp
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.runtime.progress import MIN_INTERVAL_S
 from orchestrator.runtime.result import BUG, EXIT_CODES, RunResult
-from orchestrator.runtime.servers import servers_of
-from orchestrator.runtime.session import Session, open_session, redactor_of, started
+from orchestrator.runtime.session import Session, opened, started
 from orchestrator.runtime.verdict import Bug, judged
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.disk import write_atomic
@@ -76,25 +75,10 @@ async def start(prepared: Prepared, host: Host, live: Live | None = None) -> Run
             log = EventLog.create(
                 folder.events, folder.id, Artifacts(folder.artifacts), host.clock
             )
-            redactor = redactor_of(prepared, host, salt)
             try:
-                async with servers_of(
-                    prepared,
-                    host.env,
-                    redactor.redact,
-                    folder=folder,
-                    callers=host.tools,
-                ) as servers:
-                    session = open_session(
-                        prepared,
-                        host,
-                        folder,
-                        log,
-                        redactor=redactor,
-                        servers=servers.tools,
-                    )
-                    if live.on_event is not None:
-                        log.subscribe(live.on_event)
+                async with opened(
+                    prepared, host, folder, log, salt=salt, on_event=live.on_event
+                ) as session:
                     write_inputs(session)
                     log.link(LEAD, log.append(started(session, salt)).seq)
                     await log.sync()

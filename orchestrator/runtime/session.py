@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -17,17 +18,19 @@ from orchestrator.agent.files import AgentFiles
 from orchestrator.agent.parking import Parking
 from orchestrator.context.clipping import clip_text
 from orchestrator.context.tokens import estimate
-from orchestrator.events import RunStarted
+from orchestrator.events import Event, RunStarted
 from orchestrator.messages import clean_text
 from orchestrator.models.choose import known_window
 from orchestrator.models.features import Lacks
 from orchestrator.models.redacting import Redacting
+from orchestrator.runtime.allowed import in_force
 from orchestrator.runtime.costs import models_used, told_prices
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.past import Past
-from orchestrator.runtime.permissions import Permissions, in_force
+from orchestrator.runtime.permissions import Permissions
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.runtime.progress import Progress
+from orchestrator.runtime.servers import servers_of
 from orchestrator.runtime.snapshots import Snapshots
 from orchestrator.runtime.toolbox import toolbox, workspace_of
 from orchestrator.security.own import own_secrets
@@ -47,6 +50,7 @@ from orchestrator.tools.base import Tool
 __all__ = [
     "Session",
     "open_session",
+    "opened",
     "prices",
     "redactor_of",
     "started",
@@ -109,6 +113,56 @@ class Session:
     def minutes_left(self) -> float:
         """Return what is left of the run's time."""
         return self.prepared.task.limits.minutes - self.progress.seconds / 60
+
+
+@asynccontextmanager
+async def opened(
+    prepared: Prepared,
+    host: Host,
+    folder: RunFolder,
+    log: EventLog,
+    *,
+    salt: bytes,
+    past: Past | None = None,
+    on_event: Callable[[Event], None] | None = None,
+) -> AsyncIterator[Session]:
+    """Open the session of a run whose folder is open and locked, and its MCP servers.
+
+    When the block is left the servers are gone.
+
+    Args:
+        prepared: the task and all that it names.
+        host: what the process offers.
+        folder: the run's.
+        log: open for writing.
+        salt: keys the placeholders of redaction; the same on resume.
+        past: what earlier processes did.
+        on_event: told of each event, live, after the program itself.
+
+    Raises:
+        SpecError: a server of a new run cannot be started.
+    """
+    redactor = redactor_of(prepared, host.env, salt)
+    async with servers_of(
+        prepared,
+        host.env,
+        redactor.redact,
+        folder=folder,
+        callers=host.tools,
+        goes_on=past is not None,
+    ) as servers:
+        session = open_session(
+            prepared,
+            host,
+            folder,
+            log,
+            redactor=redactor,
+            past=past,
+            servers=servers.tools,
+        )
+        if on_event is not None:
+            log.subscribe(on_event)
+        yield session
 
 
 def open_session(
@@ -209,16 +263,16 @@ def open_session(
     )
 
 
-def redactor_of(prepared: Prepared, host: Host, salt: bytes) -> Redactor:
+def redactor_of(prepared: Prepared, env: Mapping[str, str], salt: bytes) -> Redactor:
     """Return what replaces secrets in one run.
 
     Args:
         prepared: with the task.
-        host: with the environment.
+        env: the environment.
         salt: keys the placeholders; the same on resume.
     """
     task = prepared.task
-    own = (*own_secrets(host.env), *secret_values(task.mcp_servers, host.env))
+    own = (*own_secrets(env), *secret_values(task.mcp_servers, env))
     return Redactor(salt, own, personal="personal" in task.redact)
 
 

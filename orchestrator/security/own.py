@@ -23,7 +23,7 @@ _NAMES: Final = (
     "ANTHROPIC_WEBHOOK_SIGNING_KEY",
 )
 # Other headers (a team, a beta feature) hold words that may stand in any text.
-_SECRET_HEADER: Final = re.compile(
+_SECRET_NAME: Final = re.compile(
     r"auth(?!or(?!i))|key|token|secret|pass|cookie|credential|signature"
     r"|(?:^|_)(?:pat|pwd|dsn)(?:_|$)",
     re.IGNORECASE,
@@ -60,7 +60,7 @@ def forms_of(values: Iterable[str]) -> tuple[str, ...]:
 
 def is_secret_name(name: str) -> bool:
     """Return whether a header or variable of that name holds a secret."""
-    return _SECRET_HEADER.search(name) is not None
+    return _SECRET_NAME.search(name) is not None
 
 
 def _values(env: Mapping[str, str]) -> Iterator[str]:
@@ -68,7 +68,7 @@ def _values(env: Mapping[str, str]) -> Iterator[str]:
         yield env.get(name, "")
     for line in env.get("ANTHROPIC_CUSTOM_HEADERS", "").split("\n"):
         name, _, value = line.partition(":")
-        if _SECRET_HEADER.search(name):
+        if is_secret_name(name):
             yield value
     yield from url_secrets(env.get("ANTHROPIC_BASE_URL", ""))
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from importlib.util import find_spec
 from typing import Final
 
 from orchestrator.security.formats import Span
@@ -15,13 +14,10 @@ from orchestrator.security.ids import CARD, IBAN, ID, card_and_id_numbers
 from orchestrator.security.numbers import long_numbers, narrowed
 from orchestrator.security.phones import PHONE, phone_numbers
 
-__all__ = ["HOW_TO_INSTALL", "KINDS", "is_installed", "personal_numbers"]
+__all__ = ["KINDS", "personal_numbers"]
 
 EMAIL: Final = "email"
 KINDS: Final = frozenset({CARD, EMAIL, IBAN, ID, PHONE})
-HOW_TO_INSTALL: Final = (
-    "install it in the folder of orchestrator: pip install -e '.[personal]'"
-)
 
 _LOCAL_CHARS: Final = 64
 _LOCAL_PART: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._%+-]{0,63}\Z")
@@ -47,11 +43,6 @@ _NO_PERSON: Final = re.compile(
     r"(?:example\.\w+|noreply\.\w+\.\w+)\Z",
     re.IGNORECASE,
 )
-
-
-def is_installed() -> bool:
-    """Return whether the extra `personal` is there."""
-    return all(find_spec(name) is not None for name in ("phonenumbers", "stdnum"))
 
 
 def personal_numbers(text: str, low: str) -> Iterator[Span]:

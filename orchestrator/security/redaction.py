@@ -13,7 +13,6 @@ from orchestrator.errors import ToolError
 from orchestrator.security.credentials import named_secrets
 from orchestrator.security.exact import Learnt, Needle, Needles, encoded
 from orchestrator.security.formats import CREDENTIAL, PRIVATE_KEY, Span, known_forms
-from orchestrator.security.personal import KINDS, personal_numbers
 from orchestrator.security.placeholders import (
     PLACEHOLDER,
     Vault,
@@ -28,8 +27,7 @@ __all__ = ["PLACEHOLDER", "Redactor"]
 LEAST_CHARS = 8
 """No secret is shorter: of those with a name beside them, name and value together."""
 _ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
-_NEVER_LEARNT = frozenset({PRIVATE_KEY, *KINDS})
-"""Kinds that are found by themselves wherever they stand."""
+_Find = Callable[[str, str], Iterator[Span]]
 
 
 class Redactor:
@@ -51,7 +49,15 @@ class Redactor:
             personal: whether phone numbers, e-mail addresses, payment cards and the
                 like count as secrets; needs the extra `personal`.
         """
-        self._salt, self._personal = salt, personal
+        self._salt = salt
+        self._personal: _Find | None = None
+        # Kinds that are found by themselves wherever they stand.
+        self._never_learnt = frozenset({PRIVATE_KEY})
+        if personal:
+            from orchestrator.security import personal as extra  # noqa: PLC0415 - rare
+
+            self._personal = extra.personal_numbers
+            self._never_learnt |= extra.KINDS
         self._own = Needles(_own_needles(own))
         self._vault, self._learnt = Vault(), Learnt()
 
@@ -104,7 +110,7 @@ class Redactor:
                 *named_secrets(text, low),
                 *placed_secrets(text, low),
                 *self._learnt.find(text),
-                *(personal_numbers(text, low) if self._personal else ()),
+                *(self._personal(text, low) if self._personal else ()),
             ),
         )
 
@@ -123,7 +129,7 @@ class Redactor:
         if self._own.overlaps(value):
             return
         self._vault.put(mark, value)
-        if kind not in _NEVER_LEARNT:
+        if kind not in self._never_learnt:
             self._learnt.learn(value, kind)
 
 

@@ -86,7 +86,8 @@ _HEADING: Final = (
 )
 _HEADINGS: Final = re.compile(rf"^(#{{1,2}}) {_HEADING}", re.MULTILINE)
 _HEADINGS_BACK: Final = re.compile(rf"^(#{{1,2}}){SIGN}{_HEADING}", re.MULTILINE)
-_FRAME: Final = re.compile(r"=(?=={4} (?:begin|end) [0-9a-f]{8}\b)")
+_REST_OF_FRAME: Final = r"={4} (?:begin|end) [0-9a-f]{8}\b"
+_FRAME: Final = re.compile(rf"=(?={_REST_OF_FRAME})")
 
 _IN_ANGLES: Final = re.compile(rf"<(?={_ANGLE})", re.IGNORECASE)
 _IN_ANGLES_BESIDE: Final = re.compile(rf"<(?={_ANGLE_BESIDE})", re.IGNORECASE)
@@ -109,6 +110,14 @@ _UNSEEN: Final = re.compile(
     "\U000e0000-\U000e007f\U000e0100-\U000e01ef]"
 )
 
+# The way back: what follows `SIGN` tells which character it stands for.
+_BACK: Final = (
+    (_HEADINGS_BACK, r"\1 "),
+    (re.compile(rf"{SIGN}(?={_ANGLE_BESIDE})", re.IGNORECASE), "<"),
+    (re.compile(rf"{SIGN}(?={_SQUARE})"), "["),
+    (re.compile(rf"{SIGN}(?={_REST_OF_FRAME})"), "="),
+    (re.compile(rf"{_TURN}{SIGN}"), r"\g<turn>:"),
+)
 _SAID_BACK: Final = {said.replace(" ", SIGN, 1): said for said in (*SAID, *SAID_FIRST)}
 
 
@@ -136,13 +145,10 @@ def as_written(text: str) -> str:
     """
     if SIGN not in text:
         return text
-    text = _HEADINGS_BACK.sub(r"\1 ", text)
-    text = re.sub(rf"{SIGN}(?={_ANGLE_BESIDE})", "<", text, flags=re.I)
-    text = re.sub(rf"{SIGN}(?={_SQUARE})", "[", text)
-    text = re.sub(rf"{SIGN}(?=={{4}} (?:begin|end) [0-9a-f]{{8}}\b)", "=", text)
-    text = re.sub(rf"{_TURN}{SIGN}", r"\g<turn>:", text)
-    for marked, said in _SAID_BACK.items():
-        text = text.replace(marked, said)
+    for marked, char in _BACK:
+        text = marked.sub(char, text)
+    for changed, said in _SAID_BACK.items():
+        text = text.replace(changed, said)
     return text
 
 

@@ -11,7 +11,15 @@ from pydantic_core import ErrorDetails
 
 from orchestrator.spec.document import Where
 
-__all__ = ["Problem", "complaints", "describe", "keys_of", "nearest"]
+__all__ = [
+    "Problem",
+    "complaints",
+    "describe",
+    "keys_of",
+    "meant",
+    "nearest",
+    "unknown_key",
+]
 
 Problem = tuple[Where, str]
 """Place of the fault in the data, and the message."""
@@ -62,7 +70,7 @@ def _message(detail: ErrorDetails, model: type[BaseModel], where: Where) -> str:
     if kind == "missing":
         return "is missing"
     if kind == "extra_forbidden":
-        return _unknown_key(str(where[-1]), keys_of(model, where[:-1]))
+        return unknown_key(str(where[-1]), keys_of(model, where[:-1]))
     if value is None:
         return "is empty; give a value, or leave the key out for its default"
     wanted = _WANTED.get(kind)
@@ -138,11 +146,16 @@ def _choice(expected: str, value: object) -> str:
     return f"{message}; did you mean `{close}`?" if close else message
 
 
-def _unknown_key(key: str, known: Iterable[str]) -> str:
+def unknown_key(key: str, known: Iterable[str]) -> str:
+    """Return what is wrong with a key that is none of `known`."""
     options = sorted(known)
-    close = nearest(key, options)
-    meant = f"did you mean `{close}`? " if close else ""
-    return f"unknown key; {meant}allowed: {', '.join(options)}"
+    return f"unknown key; {meant(key, options)}allowed: {', '.join(options)}"
+
+
+def meant(word: str, options: Iterable[str]) -> str:
+    """Return a question, and a blank behind it, if `word` is close to an option."""
+    close = nearest(word, options)
+    return f"did you mean `{close}`? " if close else ""
 
 
 def keys_of(model: type[BaseModel], where: Where) -> list[str]:

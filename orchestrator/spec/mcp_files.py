@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.errors import SpecError
-from orchestrator.spec.complaints import describe, nearest
+from orchestrator.spec.complaints import describe, meant
 from orchestrator.spec.document import read_source
 from orchestrator.spec.mcp_servers import FIELD, Raw
 
@@ -53,11 +53,11 @@ def _with_file(name: str, entry: Mapping[str, Any], folder: Path) -> dict[str, A
     except SpecError as error:
         raise SpecError(f"{error}", field=field) from error
     if name not in servers:
-        meant = nearest(name, servers)
-        hint = f"did you mean `{meant}`? " if meant else ""
         names = ", ".join(f"`{each}`" for each in list(servers)[:20]) or "none"
         raise SpecError(
-            f"`{written}` has no server `{name}`; {hint}it has: {names}", field=field
+            f"`{written}` has no server `{name}`; {meant(name, servers)}"
+            f"it has: {names}",
+            field=field,
         )
     found = servers[name]
     if not isinstance(found, dict):

@@ -14,11 +14,6 @@ __all__ = ["notices", "secret_values"]
 _RANDOM = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[A-Za-z0-9_+=-]{20,}")
 
 
-def notices(raw: Raw) -> tuple[str, ...]:
-    """Return what a person should know of the servers, one sentence each."""
-    return tuple(_notices(raw))
-
-
 def secret_values(raw: Raw, env: Mapping[str, str]) -> tuple[str, ...]:
     """Return the values to redact whatever their form, longest first.
 
@@ -56,17 +51,24 @@ def _is_secret(name: str, value: str) -> bool:
 
 def _texts(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the texts of a server that may hold a secret, with the name each has."""
-    for part in ("env", "headers"):
-        values = entry.get(part)
-        for key, value in values.items() if isinstance(values, dict) else ():
-            yield str(key), str(value)
+    for _part, key, value in _named_texts(entry):
+        yield key, value
     args = entry.get("args")
     for value in args if isinstance(args, list | tuple) else ():
         yield "", str(value)
     yield "", str(entry.get("url", ""))
 
 
-def _notices(raw: Raw) -> Iterator[str]:
+def _named_texts(entry: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield `env` or `headers`, name and text of what stands there."""
+    for part in ("env", "headers"):
+        values = entry.get(part)
+        for key, value in values.items() if isinstance(values, dict) else ():
+            yield part, str(key), str(value)
+
+
+def notices(raw: Raw) -> Iterator[str]:
+    """Yield what a person should know of the servers, a sentence each."""
     for name, entry in raw.items():
         if entry.get("disabled") is True:
             continue
@@ -80,12 +82,10 @@ def _notices(raw: Raw) -> Iterator[str]:
                 f"MCP server `{name}` runs outside the sandbox (`sandbox: false`): it "
                 "may do whatever you may"
             )
-        for part in ("env", "headers"):
-            values = entry.get(part)
-            for key, value in values.items() if isinstance(values, dict) else ():
-                if is_secret_name(key) and not VARIABLE.search(str(value)):
-                    yield (
-                        f"MCP server `{name}`: `{part}.{key}` is written out in the "
-                        "task; better `${VARIABLE}`: what is secret is not kept in "
-                        "the run's folder, so that a resume would need it again"
-                    )
+        for part, key, value in _named_texts(entry):
+            if is_secret_name(key) and not VARIABLE.search(value):
+                yield (
+                    f"MCP server `{name}`: `{part}.{key}` is written out in the task; "
+                    "better `${VARIABLE}`: what is secret is not kept in the run's "
+                    "folder, so that a resume would need it again"
+                )

@@ -20,8 +20,8 @@ from pydantic import (
 )
 
 from orchestrator.errors import SpecError
-from orchestrator.security.redaction import PLACEHOLDER
-from orchestrator.spec.complaints import complaints, describe, nearest
+from orchestrator.security.placeholders import PLACEHOLDER
+from orchestrator.spec.complaints import complaints, describe, unknown_key
 
 __all__ = ["FIELD", "FOREIGN_KEYS", "VARIABLE", "McpServer", "Raw", "mcp_servers"]
 
@@ -68,7 +68,9 @@ class McpServer(BaseModel):
     """
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+        extra="forbid",
+        frozen=True,
+        allow_inf_nan=False,
     )
 
     type: Literal["stdio", "http"] = "stdio"
@@ -172,12 +174,7 @@ def _check_keys(name: str, entry: Mapping[str, Any]) -> None:
     for key in entry:
         if key in KNOWN_KEYS or key in FOREIGN_KEYS:
             continue
-        meant = nearest(key, KNOWN_KEYS)
-        hint = f"did you mean `{meant}`? " if meant else ""
-        raise SpecError(
-            f"unknown key; {hint}allowed: {', '.join(KNOWN_KEYS)}",
-            field=f"{FIELD}.{name}.{key}",
-        )
+        raise SpecError(unknown_key(key, KNOWN_KEYS), field=f"{FIELD}.{name}.{key}")
 
 
 def _server(name: str, data: Mapping[str, Any]) -> McpServer:

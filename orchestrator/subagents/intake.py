@@ -10,6 +10,7 @@ from orchestrator.events import FileSeen
 from orchestrator.evidence import NEAR_LINES, Source, fold, quote_problem
 from orchestrator.findings import Evidence, Findings, Item
 from orchestrator.ids import REFERENCE
+from orchestrator.messages import one_line, shortened
 from orchestrator.security.untrusted import defused
 from orchestrator.security.urls import is_url
 from orchestrator.subagents.lookup import LookUp, Version, best
@@ -343,5 +344,5 @@ def _list(names: Collection[str]) -> str:
 
 def _shown(text: str) -> str:
     # A reference in full would count as one that was shown, and could be opened.
-    flat = REFERENCE.sub(lambda match: f"{match[0][:8]}…", " ".join(text.split()))
-    return flat if len(flat) <= SHOWN_CHARS else f"{flat[: SHOWN_CHARS - 1]}…"
+    flat = REFERENCE.sub(lambda match: f"{match[0][:8]}…", one_line(text))
+    return shortened(flat, SHOWN_CHARS)

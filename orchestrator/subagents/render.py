@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from orchestrator.events.phrases import count_phrase
 from orchestrator.evidence import split_lines
 from orchestrator.findings import Findings, Item
+from orchestrator.messages import one_line, shortened
 from orchestrator.security.untrusted import defused
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Row",
     "as_body",
     "body_of",
+    "defused_line",
     "delivery_text",
     "findings_markdown",
     "for_parent",
@@ -109,16 +111,18 @@ def for_parent(delivered: Delivered) -> str:
         f'status="{findings.status}" items="{len(findings.items)}" '
         f'unsupported="{len(delivered.unsupported)}">'
     )
-    told = [f"Note: {_line(note, MAX_REASON_CHARS)}" for note in delivered.notes]
+    told = [f"Note: {defused_line(note, MAX_REASON_CHARS)}" for note in delivered.notes]
     if delivered.question:
-        told.insert(0, f"Asked: {_line(delivered.question, MAX_REASON_CHARS)}")
+        told.insert(0, f"Asked: {defused_line(delivered.question, MAX_REASON_CHARS)}")
     if delivered.stale:
-        told.append(f"Note: {_line(delivered.stale, MAX_STALE_CHARS)}")
+        told.append(f"Note: {defused_line(delivered.stale, MAX_STALE_CHARS)}")
     if delivered.outcome != "submitted":
-        why = _line(f"{delivered.outcome}: {delivered.reason}", MAX_REASON_CHARS)
+        why = defused_line(f"{delivered.outcome}: {delivered.reason}", MAX_REASON_CHARS)
         told.insert(0, f"Note: it did not end by handing in findings ({why})")
     elif delivered.reason:
-        told.insert(0, f"Note: it was {_line(delivered.reason, MAX_REASON_CHARS)}")
+        told.insert(
+            0, f"Note: it was {defused_line(delivered.reason, MAX_REASON_CHARS)}"
+        )
     body = _first_items(delivered)
     if delivered.shown is None:
         body = body_of(delivered)
@@ -165,15 +169,17 @@ def as_body(
     parts.extend(_items(findings.items, agent, unsupported, first_item))
     if findings.open_questions:
         parts.append("Open questions:")
-        parts.extend(f"- {_line(question)}" for question in findings.open_questions)
+        parts.extend(
+            f"- {defused_line(question)}" for question in findings.open_questions
+        )
     if findings.failed_attempts:
         parts.append("Tried without success:")
         parts.extend(
-            f"- {_line(each.tried)}: {_line(each.why)}"
+            f"- {defused_line(each.tried)}: {defused_line(each.why)}"
             for each in findings.failed_attempts
         )
     if findings.artifacts:
-        names = ", ".join(_line(name, 100) for name in findings.artifacts)
+        names = ", ".join(defused_line(name, 100) for name in findings.artifacts)
         parts.append(f"More, with `read_ref`: {names}")
     return "\n".join(parts)
 
@@ -183,13 +189,14 @@ def _items(
 ) -> Iterator[str]:
     for number, item in enumerate(items, first):
         mark = "UNSUPPORTED, quote not found: " if number in unsupported else ""
-        yield f"[{agent}#{number}] {mark}{_line(item.claim)} ({item.confidence:.2g})"
+        claim = defused_line(item.claim)
+        yield f"[{agent}#{number}] {mark}{claim} ({item.confidence:.2g})"
         yield from _evidence(item)
 
 
 def _evidence(item: Item) -> Iterator[str]:
     for evidence in item.evidence:
-        yield f"  {_line(evidence.source)}"
+        yield f"  {defused_line(evidence.source)}"
         yield from (
             f"  > {defused(line, beside_ours=True)}"
             for line in split_lines(evidence.quote)
@@ -207,9 +214,9 @@ def findings_markdown(
     question: str = "",
 ) -> str:
     """Return findings as a Markdown page for people, or as a part of one."""
-    lines = [f"# {agent}: {_line(title) or 'untitled'}", ""]
+    lines = [f"# {agent}: {defused_line(title) or 'untitled'}", ""]
     if question:
-        lines = [f"# Asked further: {_line(question)}", ""]
+        lines = [f"# Asked further: {defused_line(question)}", ""]
     state = (
         f"Status: **{findings.status}** · {count_phrase(len(findings.items), 'item')}"
     )
@@ -217,27 +224,30 @@ def findings_markdown(
         state += f" · {len(unsupported)} unsupported"
     lines += [state, ""]
     for note in notes:
-        lines += [f"> {_line(note)}", ""]
+        lines += [f"> {defused_line(note)}", ""]
     lines += [_prose(findings.summary), ""]
     for number, item in enumerate(findings.items, first_item):
         mark = " — **unsupported**" if number in unsupported else ""
         lines += [f"## {agent}#{number}{mark}", ""]
-        lines += [f"{_prose(_line(item.claim))} (confidence {item.confidence:.2g})", ""]
+        lines += [
+            f"{_prose(defused_line(item.claim))} (confidence {item.confidence:.2g})",
+            "",
+        ]
         for evidence in item.evidence:
-            lines += [f"`{_line(evidence.source)}`", ""]
+            lines += [f"`{defused_line(evidence.source)}`", ""]
             lines += _fenced(evidence.quote)
     lines += _section(
-        "Open questions", [_line(each) for each in findings.open_questions]
+        "Open questions", [defused_line(each) for each in findings.open_questions]
     )
     lines += _section(
         "Tried without success",
         [
-            f"{_line(each.tried)}: {_line(each.why)}"
+            f"{defused_line(each.tried)}: {defused_line(each.why)}"
             for each in findings.failed_attempts
         ],
     )
     lines += _section(
-        "Stored in full", [f"`{_line(each)}`" for each in findings.artifacts]
+        "Stored in full", [f"`{defused_line(each)}`" for each in findings.artifacts]
     )
     return "\n".join(lines).rstrip() + "\n"
 
@@ -311,7 +321,7 @@ def _refused(refused: Sequence[Refused]) -> str:
 
 def _problems(problems: Sequence[str]) -> Iterator[str]:
     for each in problems[:MAX_PROBLEMS]:
-        yield f"- {_line(each, MAX_PROBLEM_CHARS)}"
+        yield f"- {defused_line(each, MAX_PROBLEM_CHARS)}"
     more = len(problems) - MAX_PROBLEMS
     if more > 0:
         yield f"- and {more} more"
@@ -333,18 +343,17 @@ def _table(delivered: Sequence[Delivered], rows: Sequence[Row]) -> Iterator[str]
         yield f"{row.agent} | {title} | {row.state} | - | - | -"
 
 
-def _line(text: str, limit: int = 10_000) -> str:
+def defused_line(text: str, limit: int = 10_000) -> str:
     """Return `text` defused, on one line, at most `limit` characters long."""
-    flat = defused(" ".join(text.split()), beside_ours=True)
-    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+    return shortened(defused(one_line(text), beside_ours=True), limit)
 
 
 def _cell(text: str, limit: int) -> str:
-    return _line(text, limit).replace("|", "/")
+    return defused_line(text, limit).replace("|", "/")
 
 
 def _title(title: str) -> str:
-    return _line(title, MAX_TITLE_CHARS).replace('"', "'").replace(">", "›")
+    return defused_line(title, MAX_TITLE_CHARS).replace('"', "'").replace(">", "›")
 
 
 def _paragraph(text: str) -> str:

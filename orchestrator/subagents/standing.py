@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from orchestrator.security.untrusted import defused
 from orchestrator.subagents.mail import Mail
 from orchestrator.subagents.place import Place, as_delivered, delivery_id
-from orchestrator.subagents.render import MAX_TITLE_CHARS, for_parent
+from orchestrator.subagents.render import MAX_TITLE_CHARS, defused_line, for_parent
 from orchestrator.subagents.roster import Roster
 
 __all__ = ["Standing"]
@@ -54,12 +53,12 @@ class Standing:
         lines: list[str] = []
         for place, number in self._delivered():
             found = as_delivered(place, number)
-            summary = _flat(found.findings.summary, MAX_SUMMARY_CHARS)
+            summary = defused_line(found.findings.summary, MAX_SUMMARY_CHARS)
             status = found.findings.status
             lines.append(f"{place.id} ({_title(place)}), {status}: {summary}")
             for n, item in enumerate(found.findings.items, found.first_item):
                 mark = " (unsupported)" if n in found.unsupported else ""
-                claim = _flat(item.claim, MAX_CLAIM_CHARS)
+                claim = defused_line(item.claim, MAX_CLAIM_CHARS)
                 lines.append(f"[{place.id}#{n}] {claim}{mark}")
         return lines
 
@@ -95,14 +94,9 @@ def _state(place: Place, unseen: set[str]) -> str:
     findings = place.findings
     items = len(findings.items) if findings else 0
     status = findings.status if findings else place.ended.outcome
-    why = f" ({_flat(place.problem, MAX_WHY_CHARS)})" if place.problem else ""
+    why = f" ({defused_line(place.problem, MAX_WHY_CHARS)})" if place.problem else ""
     return f'{status}{why}, {items} items, delivered: `read_ref` opens "{place.id}"'
 
 
 def _title(place: Place) -> str:
-    return _flat(place.title, MAX_TITLE_CHARS).replace("|", "/")
-
-
-def _flat(text: str, limit: int) -> str:
-    flat = defused(" ".join(text.split()), beside_ours=True)
-    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+    return defused_line(place.title, MAX_TITLE_CHARS).replace("|", "/")

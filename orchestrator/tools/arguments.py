@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import re
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -12,7 +11,7 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from orchestrator.errors import ToolError
-from orchestrator.messages import clean_text, encode, with_texts
+from orchestrator.messages import clean_text, encode, shortened, whole_chars, with_texts
 from orchestrator.tools.schema import keys_at
 
 __all__ = ["cleaned", "encodable", "listed", "parse_arguments", "restored", "shown"]
@@ -125,8 +124,7 @@ def listed(names: Iterable[str]) -> str:
     """Return names in backticks, bounded in number and in size."""
     every = list(names)
     text = ", ".join(
-        f"`{name if len(name) <= _SHOWN_CHARS else name[:_SHOWN_CHARS] + '…'}`"
-        for name in every[:_SHOWN_KEYS]
+        f"`{shortened(name, _SHOWN_CHARS)}`" for name in every[:_SHOWN_KEYS]
     )
     more = len(every) - _SHOWN_KEYS
     return f"{text} and {more} more" if more > 0 else text or "none"
@@ -214,7 +212,7 @@ def encodable(value: dict[str, Any]) -> dict[str, Any]:
 
 def _clean_all(value: Any) -> Any:  # noqa: ANN401 - any JSON
     if isinstance(value, str):
-        return re.sub("[\ud800-\udfff]", "\ufffd", value)
+        return whole_chars(value)
     if isinstance(value, list):
         return [_clean_all(item) for item in value]
     if isinstance(value, dict):

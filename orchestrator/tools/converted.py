@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from orchestrator.errors import ToolError
 from orchestrator.events import FileSeen
+from orchestrator.messages import shortened
 from orchestrator.tools.base import ToolContext
 from orchestrator.tools.decoding import encoding_of
 from orchestrator.tools.documents import HOW_TO_INSTALL, is_installed, kind_of
@@ -246,8 +247,7 @@ def order_of(path: str) -> list[str]:
 
 
 def _group(reason: str, paths: Sequence[str]) -> str:
-    short = reason if len(reason) <= 200 else f"{reason[:199]}…"
-    return f"{short}: {_names(paths)}"
+    return f"{shortened(reason, 200)}: {_names(paths)}"
 
 
 def _names(paths: Sequence[str]) -> str:

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.errors import ToolError
+from orchestrator.extras import how_to_install
+from orchestrator.messages import one_line
 from orchestrator.tools.markup import WebPage, is_too_deep, page_of_html, text_of_html
 
 __all__ = [
@@ -27,10 +29,7 @@ __all__ = [
     "web_page",
 ]
 
-HOW_TO_INSTALL = (
-    "the user can install it in the folder of orchestrator: "
-    "pip install -e '.[documents]'"
-)
+HOW_TO_INSTALL = f"the user can install it {how_to_install('documents')}"
 _MODULES = {"pdf": "pypdf", "docx": "docx", "html": "selectolax.lexbor"}
 _REMARK_CHARS = 100
 
@@ -106,7 +105,7 @@ def extract(kind: str, data: bytes, decoded: str | None) -> Extracted | None:
         ) from error
     note = f", text of the {kind.upper()} file"
     if remarks:
-        said = " ".join(remarks[0].split())[:_REMARK_CHARS]
+        said = one_line(remarks[0], _REMARK_CHARS)
         note += f", which is damaged and may lack parts ({said})"
     return Extracted(text, note)
 

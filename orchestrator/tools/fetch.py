@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -19,8 +19,11 @@ from orchestrator.tools.pages import Source, unseen_page
 from orchestrator.tools.permits import with_secrets
 from orchestrator.tools.threads import in_thread
 from orchestrator.tools.versions import Version, keep
-from orchestrator.tools.web.client import Reply, WebClient
 from orchestrator.tools.web.reading import Reading, document_kind, read
+from orchestrator.tools.web.reply import Reply
+
+if TYPE_CHECKING:
+    from orchestrator.tools.web.client import WebClient
 
 __all__ = ["FetchUrl", "FetchUrlArgs"]
 
@@ -39,13 +42,8 @@ class FetchUrlArgs(BaseModel):
     url: str
 
 
-@dataclass(frozen=True, slots=True)
 class FetchUrl:
-    """Fetches a page and shows the first lines of its text.
-
-    Attributes:
-        client: fetches it.
-    """
+    """Fetches a page and shows the first lines of its text."""
 
     name: ClassVar[str] = "fetch_url"
     description: ClassVar[str] = (
@@ -57,7 +55,13 @@ class FetchUrl:
     effects: ClassVar[Effects] = "repeatable"
     timeout_s: ClassVar[float] = 120
 
-    client: WebClient = field(default_factory=WebClient)
+    def __init__(self, client: WebClient | None = None) -> None:
+        """Take what fetches.
+
+        Args:
+            client: for pages; None: one for the public web, made with the first call.
+        """
+        self._client = client
 
     def asks(self, args: FetchUrlArgs, context: ToolContext) -> Ask:  # noqa: ARG002 - the port's
         """Return what a person is asked."""
@@ -73,11 +77,19 @@ class FetchUrl:
         """
         asked = parse_url(args.url)
         address = parse_url(context.restore(args.url))
-        reply = await self.client.get(address)
+        reply = await self._web().get(address)
         names = [context.redact(str(asked))]
         if reply.address != address:
             names.insert(0, context.redact(str(reply.address)))
         return await in_thread(_shown, names, reply, context)
+
+    def _web(self) -> WebClient:
+        if self._client is None:
+            # What it needs takes long to load, and most runs fetch nothing.
+            from orchestrator.tools.web.client import WebClient  # noqa: PLC0415
+
+            self._client = WebClient()
+        return self._client
 
 
 def _shown(names: Sequence[str], reply: Reply, context: ToolContext) -> ToolOutput:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from orchestrator.errors import ToolError
 from orchestrator.events import FileSeen
+from orchestrator.messages import shortened
 from orchestrator.security.beneath import is_file
 from orchestrator.tools.base import ToolContext, ToolOutput
 from orchestrator.tools.cleaning import clean
@@ -272,7 +273,7 @@ def _is_gap(before: FileHit, hit: FileHit) -> bool:
 
 
 def _nothing(pattern: str) -> ToolOutput:
-    bounded = pattern[:_PATTERN_CHARS] + ("…" if len(pattern) > _PATTERN_CHARS else "")
+    bounded = shortened(pattern, _PATTERN_CHARS)
     return ToolOutput(
         f"No match for `{bounded}`. Try other words, fewer of them, or `(?i)`."
     )

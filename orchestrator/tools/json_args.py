@@ -14,6 +14,8 @@ from pydantic import ValidationError as ModelError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 from referencing import Registry
 
+from orchestrator.messages import shortened
+
 __all__ = ["JsonArgs", "json_args"]
 
 Schema = dict[str, Any]
@@ -233,5 +235,4 @@ def _listed(values: list[Any]) -> str:
 
 
 def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _VALUE_CHARS else f"{text[:_VALUE_CHARS]}…"
+    return shortened(repr(value), _VALUE_CHARS)

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any, get_args
 
 from orchestrator.errors import SpecError
+from orchestrator.messages import one_line
 from orchestrator.tools.base import Effects, Tool
 from orchestrator.tools.own import FunctionTool
 from orchestrator.tools.registry import definition_of, legal_tool_name
@@ -89,7 +90,7 @@ def _loaded(written: str, field: str, folders: Sequence[Path]) -> object:
     except ModuleNotFoundError as error:
         raise SpecError(_missing(written, error, folders), field=field) from error
     except Exception as error:
-        said = " ".join(f"{type(error).__name__}: {error}".split())[:_SHOWN_CHARS]
+        said = one_line(f"{type(error).__name__}: {error}", _SHOWN_CHARS)
         raise SpecError(
             f"`{written[:_SHOWN_CHARS]}` cannot be loaded: {said}", field=field
         ) from error
@@ -127,7 +128,7 @@ def _made(found: object, written: str, field: str) -> Tool[Any]:
     try:
         return _as_tool(found)
     except Exception as error:
-        said = " ".join(str(error).split())[:_SHOWN_CHARS]
+        said = one_line(str(error), _SHOWN_CHARS)
         raise SpecError(
             f"`{written[:_SHOWN_CHARS]}` is no tool: {said}", field=field
         ) from error

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from orchestrator.messages import one_line
+
 __all__ = ["WebPage", "is_too_deep", "page_of_html", "text_of_html"]
 
 _SKIPPED_TAGS = [
@@ -115,7 +117,7 @@ def page_of_html(parser: Any, text: str) -> WebPage:  # noqa: ANN401 - a module
     """
     tree = parser.LexborHTMLParser(text)
     found = tree.css_first("title")
-    title = " ".join(found.text().split()) if found is not None else ""
+    title = one_line(found.text()) if found is not None else ""
     links = _links(tree)
     _drop(tree, [*_SKIPPED_TAGS, "head", *_HIDDEN])
     main = _main(tree)
@@ -137,7 +139,7 @@ def _main(tree: Any) -> Any:  # noqa: ANN401 - a node, or None
 
 def _links(node: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - a tree or a node
     return [
-        (" ".join(each.text().split()), each.attributes.get("href") or "")
+        (one_line(each.text()), each.attributes.get("href") or "")
         for each in node.css("a[href]")
     ]
 

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from orchestrator.events.diffs import same_start
 from orchestrator.evidence import split_lines
 
 __all__ = ["why_not_found"]
@@ -148,7 +149,7 @@ def _differences(lines: Sequence[str], wanted: Sequence[str], first: int) -> str
     for number, (line, written) in enumerate(pairs, first):
         if written not in line:
             part = _part_like(line, written) if number == first else line
-            at = _first_difference(part, written)
+            at = same_start(part, written)
             rows += [
                 f"Line {number} has {_visible(part, at)}{_named(part, at)},",
                 f"not {_visible(written, at)}{_named(written, at)}.",
@@ -164,15 +165,7 @@ def _part_like(line: str, written: str) -> str:
     )
     longest = matcher.find_longest_match()
     moved = line[max(longest.a - longest.b, 0) :]
-    return max((line, moved), key=lambda part: _first_difference(part, written))
-
-
-def _first_difference(one: str, other: str) -> int:
-    pairs = enumerate(zip(one, other, strict=False))
-    return next(
-        (at for at, (left, right) in pairs if left != right),
-        min(len(one), len(other)),
-    )
+    return max((line, moved), key=lambda part: same_start(part, written))
 
 
 def _cut(line: str, at: int) -> str:

@@ -139,7 +139,7 @@ class FunctionTool:
     def asks(self, args: BaseModel, context: ToolContext) -> Ask:  # noqa: ARG002 - the port's
         """Return what a call needs: `secrets`, if it would be given one."""
         given = args.model_dump(mode="json")
-        return Ask(with_secrets((), given), f"{self.name}: {json_text(given)}")
+        return Ask(with_secrets((), given), f"{self.name}: {_json_text(given)}")
 
     def _arguments(self, described: Mapping[str, str]) -> type[BaseModel]:
         fields: dict[str, Any] = {}
@@ -283,10 +283,10 @@ def _output(result: object) -> ToolOutput:
         return ToolOutput(result)
     if result is None:
         return ToolOutput("done")
-    return ToolOutput(json_text(result))
+    return ToolOutput(_json_text(result))
 
 
-def json_text(value: object) -> str:
+def _json_text(value: object) -> str:
     """Return a value as JSON with indentation; what JSON lacks as text."""
     options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
     try:

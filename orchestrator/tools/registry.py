@@ -6,11 +6,13 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
+from orchestrator.context.tokens import estimate
+from orchestrator.messages import encode
 from orchestrator.security.untrusted import defused, defused_schema
 from orchestrator.tools.base import Described, Tool
 from orchestrator.tools.schema import input_schema
 
-__all__ = ["Registry", "definition_of", "legal_tool_name"]
+__all__ = ["Registry", "definition_of", "legal_tool_name", "tokens_of"]
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")  # what the API accepts
 
@@ -25,6 +27,11 @@ def definition_of(tool: Described) -> dict[str, Any]:
     if not getattr(tool, "own_marks", False):
         description, schema = defused(description), defused_schema(schema)
     return {"name": tool.name, "description": description, "input_schema": schema}
+
+
+def tokens_of(tool: Described) -> int:
+    """Return the estimated tokens of the definition of a tool."""
+    return estimate(encode(definition_of(tool)).decode())
 
 
 def legal_tool_name(name: str) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,8 +18,6 @@ from orchestrator.events import FileChange, FileSeen
 from orchestrator.ids import sha256
 from orchestrator.security.beneath import open_file, replace_file
 from orchestrator.security.guarded import why_guarded, why_no_name
-from orchestrator.security.redaction import PLACEHOLDER
-from orchestrator.security.untrusted import as_written
 from orchestrator.store.disk import reason
 from orchestrator.store.layout import is_run
 from orchestrator.tools.base import ToolContext
@@ -31,9 +28,6 @@ from orchestrator.tools.turn import Turn
 from orchestrator.tools.versions import MAX_KEPT_BYTES, Version, keep
 
 __all__ = ["Before", "Changed", "Writer", "look_at", "restored"]
-
-_WITH_ENDS = re.compile(f"({PLACEHOLDER.pattern})((?:\r\n|\n|\r)*)")
-_END = re.compile(r"\r\n|\n|\r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +151,7 @@ def restored(name: str, text: str, context: ToolContext) -> str:
         ToolError: it cannot be in a text, or a secret may not be put back.
     """
     refuse_unwritable(name, text)
-
-    def value(match: re.Match[str]) -> str:
-        # So that lines keep their numbers, the line ends of a secret stand behind it.
-        whole = context.restore_file(match[1])
-        ends = _END.findall(match[2])
-        return whole + "".join(ends[len(_END.findall(whole)) :])
-
-    return _WITH_ENDS.sub(value, as_written(text))
+    return context.restore_file(text)
 
 
 def look_at(path: str, context: ToolContext) -> Before:

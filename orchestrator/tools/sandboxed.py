@@ -15,6 +15,7 @@ import anyio
 from anyio.abc import ByteReceiveStream, Process
 
 from orchestrator.errors import ToolError
+from orchestrator.messages import one_line
 from orchestrator.security.sandbox import (
     Report,
     Sandbox,
@@ -116,7 +117,7 @@ def _unreported(reason: str, exceeded: tuple[str, ...], err: Kept) -> Report:
     if not reason and "memory" in exceeded:
         reason = "memory"
     if not reason:
-        said = " ".join(err.text().split())[:_SAID_CHARS]
+        said = one_line(err.text(), _SAID_CHARS)
         raise ToolError(f"the sandbox ended unexpectedly: {said or 'nothing said'}")
     return Report(137, reason)
 

@@ -11,7 +11,9 @@ from typing import ClassVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from orchestrator.errors import ToolError
+from orchestrator.events.phrases import count_phrase
 from orchestrator.evidence import split_lines
+from orchestrator.messages import shortened
 from orchestrator.security.permissions import Ask
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
 from orchestrator.tools.nearest import why_not_found
@@ -76,8 +78,8 @@ class WriteFile:
         if changed.before.found is None:
             told = f"created {name}:{_lines(1, lines)}"
         else:
-            was = len(split_lines(changed.before.text.text))
-            told = f"replaced {name}:{_lines(1, lines)} (it had {_count(was)})"
+            was = count_phrase(len(split_lines(changed.before.text.text)), "line")
+            told = f"replaced {name}:{_lines(1, lines)} (it had {was})"
         return _output(told, changed)
 
 
@@ -181,7 +183,9 @@ def _edit(before: Before, args: EditFileArgs, context: ToolContext) -> _Edit:
     text = before.text.text
     old = restored("old", args.old, context)
     new = restored("new", args.new, context)
-    pattern = re.compile(r"(?:\r\n|\n|\r)".join(map(re.escape, LINE_END.split(old))))
+    pattern = re.compile(
+        f"(?:{LINE_END.pattern})".join(map(re.escape, LINE_END.split(old)))
+    )
     places = [match.span() for match in pattern.finditer(text)]
     if not places:
         why = why_not_found(split_lines(as_shown(text, context)), args.old)
@@ -230,7 +234,7 @@ def _told(edit: _Edit, changed: Changed) -> str:
     if len(numbers) > _MOST_ROWS:
         numbers = [*numbers[: _MOST_ROWS // 2], 0, *numbers[-_MOST_ROWS // 2 :]]
     rows = [
-        f"{number}\t{_short(lines[number - 1])}" if number else "…"
+        f"{number}\t{shortened(lines[number - 1], _ROW_CHARS)}" if number else "…"
         for number in numbers
     ]
     more = f", the first of {edit.places} places" if edit.places > 1 else ""
@@ -244,13 +248,5 @@ def _output(told: str, changed: Changed) -> ToolOutput:
     return ToolOutput(told, files=files, changes=(changed.change,))
 
 
-def _short(line: str) -> str:
-    return line if len(line) <= _ROW_CHARS else f"{line[:_ROW_CHARS]}…"
-
-
 def _lines(first: int, last: int) -> str:
     return f"{first}-{last}" if last > first else str(first)
-
-
-def _count(lines: int) -> str:
-    return f"{lines:,} line" if lines == 1 else f"{lines:,} lines"

@@ -106,6 +106,7 @@ def put_together(secret: str) -> str:
     return f"printf '%s%s\\n' 'key: {secret[:half]}' '{secret[half:]}'"
 
 
+@pytest.mark.slow
 async def test_secrets_from_everywhere_get_nowhere_and_quotes_around_them_hold(
     bench: RunBench, web: FakeWeb, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,6 +230,7 @@ async def test_a_server_that_does_not_start_costs_nothing_and_leaves_nothing(
     assert [path for path in bench.runs.iterdir() if path.is_dir()] == []
 
 
+@pytest.mark.slow
 async def test_a_server_that_is_gone_on_resume_is_left_out(bench: RunBench) -> None:
     there = bench.folder / "server.py"
     shutil.copy(RAW, there)

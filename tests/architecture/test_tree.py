@@ -36,7 +36,8 @@ def our_files() -> Iterator[Path]:
             and name != ".hypothesis"
             and (here != ROOT or name != "runs")
         ]
-        yield from (here / name for name in files if name != THIS)
+        # In a worktree `.git` is a file, which says where the repository is.
+        yield from (here / name for name in files if name not in (THIS, ".git"))
 
 
 FILES = list(our_files())

@@ -8,12 +8,8 @@ import pytest
 
 from orchestrator.clock import SystemClock
 from orchestrator.events import Event, PermissionAnswered, PermissionAsked
-from orchestrator.runtime.permissions import (
-    MAX_EFFECT_CHARS,
-    Permissions,
-    in_force,
-    permission_notices,
-)
+from orchestrator.runtime.allowed import in_force, permission_notices
+from orchestrator.runtime.permissions import MAX_EFFECT_CHARS, Permissions
 from orchestrator.security.permissions import Answer, Ask
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.eventlog import EventLog

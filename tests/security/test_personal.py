@@ -17,7 +17,8 @@ from planted_secrets import (
     resident_id,
 )
 
-from orchestrator.security.personal import KINDS, is_installed
+from orchestrator.extras import is_installed
+from orchestrator.security.personal import KINDS
 from orchestrator.security.redaction import PLACEHOLDER, Redactor
 
 MOBILE = "138" + "13812345"
@@ -164,4 +165,4 @@ def test_clean_text_does_not_load_the_libraries() -> None:
     )
 
     subprocess.run([sys.executable, "-c", code], check=True)
-    assert is_installed()
+    assert is_installed("personal")

@@ -276,7 +276,7 @@ _PIECES = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(st.lists(_PIECES, max_size=6).map("".join), min_size=1, max_size=4))
 def test_redaction_settles_keeps_lines_and_is_undone_by_restoring(
     texts: list[str],

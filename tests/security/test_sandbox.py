@@ -396,7 +396,14 @@ class TestRepository:
         )
         assert not list((git / ".git" / "hooks").iterdir())
 
-    @pytest.mark.parametrize("name", ["hooks", "config", ""])
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "",
+            pytest.param("hooks", marks=pytest.mark.slow),
+            pytest.param("config", marks=pytest.mark.slow),
+        ],
+    )
     def test_a_repository_that_a_command_made_of_links_shows_nothing(
         self, root: Path, tmp_path: Path, name: str
     ) -> None:

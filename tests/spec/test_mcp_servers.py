@@ -168,14 +168,21 @@ class TestSecrets:
 
 
 def test_a_person_is_told_what_is_not_obvious() -> None:
-    told = notices(
-        {
-            "a": {"command": "x", "sandbox": False, "timeout": 5, "alwaysAllow": []},
-            "b": {"url": "http://x", "headers": {"X-Api-Key": "abc"}},
-            "c": {"command": "x", "env": {"TOKEN": "${T}"}},
-            "d": {"command": "x", "sandbox": False, "disabled": True},
-        }
-    )
+    told = [
+        *notices(
+            {
+                "a": {
+                    "command": "x",
+                    "sandbox": False,
+                    "timeout": 5,
+                    "alwaysAllow": [],
+                },
+                "b": {"url": "http://x", "headers": {"X-Api-Key": "abc"}},
+                "c": {"command": "x", "env": {"TOKEN": "${T}"}},
+                "d": {"command": "x", "sandbox": False, "disabled": True},
+            }
+        )
+    ]
 
     assert [each.split(":")[0] for each in told] == [
         "MCP server `a`",

@@ -15,6 +15,7 @@ from orchestrator.events import Event
 from orchestrator.messages import Message, text_of
 from orchestrator.security.permissions import Permission
 from orchestrator.security.redaction import Redactor
+from orchestrator.security.untrusted import as_written
 from orchestrator.security.workspace import Workspace
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.eventlog import EventLog
@@ -48,7 +49,8 @@ class ToolBench:
     findings: dict[str, str] = field(default_factory=dict)
     gate: Gate = CLOSED
     may: frozenset[Permission] = frozenset()
-    restore: Callable[[str], str] = field(default=lambda text: text)
+    restore: Callable[[str], str] | None = None
+    """None: what was redacted here is put back."""
 
     def __post_init__(self) -> None:
         self.root = self.folder / "work"
@@ -62,7 +64,8 @@ class ToolBench:
         self.log.subscribe(self.events.append)
         self.sightings = Sightings()
         self.log.subscribe(self.sightings.apply)
-        self.redact: Callable[[str], str] = Redactor(b"salt").redact
+        self.redactor = Redactor(b"salt")
+        self.redact: Callable[[str], str] = self.redactor.redact
         built_in = (ReadFile(), ListDir(), Grep(), Glob(), ReadRef())
         self.registry = Registry((*built_in, *self.tools))
         clip = partial(clip_text, count=estimate)
@@ -92,10 +95,13 @@ class ToolBench:
             history=lambda: self.messages,
             findings_of=lambda agent: self.findings.get(agent, ""),
             seen=self.sightings.newest(self.agent),
-            restore=self.restore,
-            restore_file=self.restore,
+            restore=self._restored,
+            restore_file=self._restored,
             may=self.may,
         )
+
+    def _restored(self, text: str) -> str:
+        return (self.restore or self.redactor.restore)(as_written(text))
 
     async def run(
         self, *calls: CallSpec, allowed: Iterable[str] | None = None

@@ -4,13 +4,14 @@ import gzip
 import zlib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.errors import ToolError
 from orchestrator.tools.web.inflating import inflater
 
 
+@settings(max_examples=40)
 @given(
     st.binary(max_size=5000), st.integers(1, 400), st.sampled_from(["gzip", "deflate"])
 )
@@ -29,7 +30,7 @@ def test_a_body_comes_out_as_it_was_however_it_is_cut(
 
 
 def test_no_more_is_made_than_asked_for() -> None:
-    bomb = gzip.compress(bytes(50_000_000))
+    bomb = gzip.compress(bytes(5_000_000))
 
     assert len(inflater("gzip").feed(bomb, 1000)) == 1000
     assert inflater("").feed(b"plain", 3) == b"pla"

@@ -19,9 +19,10 @@ from orchestrator.security.sandbox.mounts import (
 from orchestrator.security.sandbox.sight import look
 from orchestrator.security.workspace import Workspace
 
-__all__ = ["Limits", "Sandbox"]
+__all__ = ["SYSTEM_PATH", "Limits", "Sandbox"]
 
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Where the programs of a machine are."""
 _ISOLATED = (
     *("--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts"),
     *("--unshare-cgroup-try", "--hostname", "sandbox", "--uid", "1000"),
@@ -135,7 +136,7 @@ class Sandbox:
     def _environment(self) -> list[str]:
         beside = Path(sys.prefix) / "bin"
         told = {
-            "PATH": f"{beside}:{_PATH}",
+            "PATH": f"{beside}:{SYSTEM_PATH}",
             "HOME": HOME,
             "USER": "agent",
             "LANG": "C.UTF-8",

@@ -9,7 +9,14 @@ from pathlib import Path
 
 from orchestrator.security.sandbox.sight import Seen
 
-__all__ = ["HOME", "INIT", "TEMPORARY", "system_mounts", "workspace_mounts"]
+__all__ = [
+    "HOME",
+    "INIT",
+    "TEMPORARY",
+    "outermost",
+    "system_mounts",
+    "workspace_mounts",
+]
 
 HOME = "/home/agent"
 TEMPORARY = "/tmp"  # noqa: S108 - a private one
@@ -148,17 +155,18 @@ def _prefixes() -> list[Path]:
     """Return where the running Python lies, unless all can see it anyway."""
     named = {sys.prefix, sys.base_prefix}
     named |= {os.path.realpath(each) for each in named}
-    return _outermost(
+    return outermost(
         {Path(each) for each in named if not Path(each).is_relative_to("/usr")}
     )
 
 
 def _own_places() -> list[Path]:
     """Return what the running program consists of."""
-    return _outermost({*_prefixes(), _PACKAGE})
+    return outermost({*_prefixes(), _PACKAGE})
 
 
-def _outermost(places: set[Path]) -> list[Path]:
+def outermost(places: set[Path]) -> list[Path]:
+    """Return the places that none of the others holds."""
     return sorted(
         place for place in places if not any(each in places for each in place.parents)
     )

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from orchestrator.messages import one_line
+from orchestrator.tools.mcp.session import Json
 
 __all__ = ["mended"]
-
-Json = dict[str, Any]
 
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 _NEEDED: dict[str, tuple[str, ...]] = {

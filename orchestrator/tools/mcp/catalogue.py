@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.context.tokens import estimate
 from orchestrator.errors import SpecError
-from orchestrator.messages import clean_text, encode, one_line, with_texts
-from orchestrator.spec.mcp_servers import McpServer
-from orchestrator.tools.base import Described, Effects, Tool
+from orchestrator.messages import clean_text, one_line, shortened, with_texts
+from orchestrator.spec.mcp_servers import FIELD, McpServer
+from orchestrator.tools.arguments import listed
+from orchestrator.tools.base import Effects, Tool
 from orchestrator.tools.json_args import json_args
 from orchestrator.tools.mcp.link import Link
 from orchestrator.tools.mcp.names import names_for
 from orchestrator.tools.mcp.schemas import written_out
+from orchestrator.tools.mcp.session import Json
 from orchestrator.tools.mcp.shown import Shown, shown_schema
 from orchestrator.tools.mcp.tool import McpResource, McpTool
-from orchestrator.tools.registry import definition_of
+from orchestrator.tools.registry import tokens_of
 
 __all__ = ["Listed", "catalogue"]
-
-Json = dict[str, Any]
 
 MAX_TOOLS = 100
 """Of one server."""
 MAX_TOKENS = 20_000
 """Of all definitions together: every request of every agent carries them."""
 MAX_DESCRIPTION_CHARS = 1000
-_SHOWN_NAMES = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +67,10 @@ def catalogue(
         for name in sorted(links)
         for tool in _chosen(name, links[name].tools, servers[name])
     }
-    names = names_for(chosen, {*taken, "mcp_resource"})
+    names = names_for(chosen, {*taken, McpResource.name})
     tools = [
-        _tool(links[server], names[server, remote], listed, servers[server])
-        for (server, remote), listed in chosen.items()
+        _tool(links[server], names[server, remote], told, servers[server])
+        for (server, remote), told in chosen.items()
     ]
     tools.sort(key=lambda tool: tool.name)
     rows = tuple(_row(tool) for tool in tools)
@@ -93,7 +91,7 @@ def _chosen(name: str, tools: Sequence[Json], server: McpServer) -> list[Json]:
     every: dict[str, Json] = {}
     for tool in tools:
         every.setdefault(tool["name"], tool)
-    field = f"mcp_servers.{name}.tools"
+    field = f"{FIELD}.{name}.tools"
     if server.tools is not None:
         missing = [each for each in server.tools if each not in every]
         if missing:
@@ -111,24 +109,20 @@ def _chosen(name: str, tools: Sequence[Json], server: McpServer) -> list[Json]:
     return list(every.values())
 
 
-def _named(names: Collection[str]) -> str:
-    shown = [
-        f"`{one_line(clean_text(each), 60)}`" for each in list(names)[:_SHOWN_NAMES]
-    ]
-    more = len(names) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "") or "none"
+def _named(names: Iterable[str]) -> str:
+    return listed(one_line(clean_text(each)) for each in names)
 
 
-def _tool(link: Link, name: str, listed: Json, server: McpServer) -> McpTool:
-    remote = listed["name"]
-    schema = listed["inputSchema"]
+def _tool(link: Link, name: str, told: Json, server: McpServer) -> McpTool:
+    remote = told["name"]
+    schema = told["inputSchema"]
     shown = shown_schema(schema)
-    hints = listed.get("annotations") or {}
+    hints = told.get("annotations") or {}
     return McpTool(
         link,
         name=name,
         remote=remote,
-        description=_description(link.name, name, listed, shown),
+        description=_description(link.name, name, told, shown),
         args=json_args(
             "McpArgs", shown=_clean(shown.schema), checked=written_out(schema)
         ),
@@ -138,21 +132,19 @@ def _tool(link: Link, name: str, listed: Json, server: McpServer) -> McpTool:
     )
 
 
-def _description(server: str, name: str, listed: Json, shown: Shown) -> str:
+def _description(server: str, name: str, told: Json, shown: Shown) -> str:
     """Return the server's words in our form: one paragraph, bounded, origin told.
 
     They are a stranger's, so what they say is told as a description of a tool and no
     more than that.
     """
-    remote = listed["name"]
+    remote = told["name"]
     origin = f"[MCP server {one_line(server)}"
     if name != remote:
         origin += f", tool {one_line(remote, 200)}"
-    said = listed.get("description") or listed.get("title") or ""
-    told = one_line(clean_text(said))
-    if len(told) > MAX_DESCRIPTION_CHARS:
-        told = f"{told[:MAX_DESCRIPTION_CHARS]}…"
-    return clean_text(" ".join([f"{origin}]", told, *shown.notes]).strip())
+    said = one_line(clean_text(told.get("description") or told.get("title") or ""))
+    said = shortened(said, MAX_DESCRIPTION_CHARS)
+    return clean_text(" ".join([f"{origin}]", said, *shown.notes]).strip())
 
 
 def _clean(schema: Json) -> Json:
@@ -167,13 +159,9 @@ def _row(tool: McpTool) -> Listed:
         tool.remote,
         tool.name,
         tool.effects,
-        _tokens(tool),
+        tokens_of(tool),
         tool.description,
     )
-
-
-def _tokens(tool: Described) -> int:
-    return estimate(encode(definition_of(tool)).decode())
 
 
 def _check_size(tools: Sequence[Tool[Any]], rows: Sequence[Listed]) -> None:
@@ -188,5 +176,5 @@ def _check_size(tools: Sequence[Tool[Any]], rows: Sequence[Listed]) -> None:
         f"the definitions of {len(tools)} MCP tools take about {total:,} tokens with "
         f"every request and {MAX_TOKENS:,} are allowed; choose with `tools: […]` "
         f"(`{most}` alone: {by_server[most]:,})",
-        field=f"mcp_servers.{most}.tools",
+        field=f"{FIELD}.{most}.tools",
     )

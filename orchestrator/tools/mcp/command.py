@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from orchestrator.errors import SpecError
-from orchestrator.security.sandbox import Sandbox
-from orchestrator.spec.mcp_servers import McpServer
+from orchestrator.security.sandbox import SYSTEM_PATH, Sandbox, outermost
+from orchestrator.spec.mcp_servers import FIELD, McpServer
 from orchestrator.tools.mcp.process import Command
 
 __all__ = ["command_of", "hint_for"]
@@ -60,7 +60,7 @@ def command_of(
     if not cwd.is_dir():
         raise SpecError(
             f"`{server.cwd}` is no folder (looked for {cwd})",
-            field=f"mcp_servers.{name}.cwd",
+            field=f"{FIELD}.{name}.cwd",
         )
     path = server.env.get("PATH") or env.get("PATH", os.defpath)
     program = _program(server.command, cwd, path)
@@ -68,7 +68,7 @@ def command_of(
         raise SpecError(
             f"no program `{server.command}`; it is looked for on the PATH, and with a "
             f"slash in it from {cwd}",
-            field=f"mcp_servers.{name}.command",
+            field=f"{FIELD}.{name}.command",
         )
     argv = [str(program), *server.args]
     if not server.sandbox:
@@ -78,7 +78,7 @@ def command_of(
         raise SpecError(
             "there is no sandbox to start it in; install bubblewrap, or write "
             "`sandbox: false` to let it do whatever you may",
-            field=f"mcp_servers.{name}.sandbox",
+            field=f"{FIELD}.{name}.sandbox",
         )
     return _boxed(argv, server, cwd, sandbox, env)
 
@@ -107,11 +107,11 @@ def _boxed(
     root = sandbox.workspace.real_root
     visible = [
         place
-        for place in _outermost([*_places(program, home), *_named(argv[1:], home)])
+        for place in _shown([*_places(program, home), *_named(argv[1:], home)])
         if not root.is_relative_to(place) and not place.is_relative_to(root)
     ]
     folders = (str(program.parent), os.path.dirname(os.path.realpath(program)))  # noqa: PTH120
-    inner_path = ":".join([*dict.fromkeys(folders), _PATH])
+    inner_path = ":".join([*dict.fromkeys(folders), SYSTEM_PATH])
     box = replace(
         sandbox,
         visible=(*sandbox.visible, *visible),
@@ -125,9 +125,6 @@ def _boxed(
     return Command(
         [made[0], "--args", "{hidden}", *made[split:]], outer, cwd, hidden=options
     )
-
-
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def _program(command: str, cwd: Path, path: str) -> Path | None:
@@ -220,9 +217,9 @@ def _base_of(config: Path) -> Iterator[Path]:
             yield Path(os.path.realpath(value.strip())).parent
 
 
-def _outermost(places: Iterable[Path]) -> list[Path]:
+def _shown(places: Iterable[Path]) -> list[Path]:
     """Return the places that no other covers, and that do not open up too much."""
-    every = {
+    fit = {
         place
         for place in places
         if place.exists()
@@ -230,6 +227,4 @@ def _outermost(places: Iterable[Path]) -> list[Path]:
         and not place.is_relative_to("/usr")
         and place.parts[1] not in ("proc", "sys", "dev")
     }
-    return sorted(
-        place for place in every if not any(each in every for each in place.parents)
-    )
+    return outermost(fit)

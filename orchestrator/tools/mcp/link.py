@@ -10,22 +10,23 @@ import math
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import anyio
 import structlog
 
 from orchestrator.errors import OrchestratorError, SpecError, ToolError
-from orchestrator.tools.mcp.session import Lost, Refused, Session, leaf
+from orchestrator.messages import one_line
+from orchestrator.tools.mcp.session import Json, Lost, Refused, Session, leaf
 
 __all__ = ["Connection", "Link", "Opener"]
 
 T = TypeVar("T")
-Json = dict[str, Any]
 
 LIVES = 2
 """A server that dies is started once more; then it stays dead."""
 LEAVING_S = 4.0
+_SAID_CHARS = 300
 
 log = structlog.get_logger(__name__)
 
@@ -205,7 +206,7 @@ class Link:
 
 
 def _why(error: BaseException) -> str:
-    said = " ".join(str(error).split())[:300]
+    said = one_line(str(error), _SAID_CHARS)
     if isinstance(error, Lost | Refused | OrchestratorError):
         return said
     return f"{type(error).__name__}{said and f': {said}'}"

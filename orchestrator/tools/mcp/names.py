@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable
+
+from orchestrator.ids import sha256
+from orchestrator.tools.registry import legal_tool_name
 
 __all__ = ["Remote", "names_for"]
 
@@ -14,7 +16,6 @@ Remote = tuple[str, str]
 
 MAX_CHARS = 64
 _HASH_CHARS = 8
-_LEGAL = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]+")
 
 
@@ -34,7 +35,7 @@ def names_for(remotes: Iterable[Remote], taken: Collection[str]) -> dict[Remote,
     plain = Counter(name for _, name in every)
     first = {
         (server, name): name
-        if _LEGAL.fullmatch(name) and plain[name] == 1 and name not in taken
+        if legal_tool_name(name) and plain[name] == 1 and name not in taken
         else _fit(f"{server}_{name}")
         for server, name in every
     }
@@ -57,6 +58,5 @@ def _is_whole(remote: Remote, name: str) -> bool:
 
 
 def _hashed(remote: Remote, name: str) -> str:
-    data = "\0".join(remote).encode("utf-8", "surrogatepass")
-    digest = hashlib.sha256(data).hexdigest()[:_HASH_CHARS]
+    digest = sha256("\0".join(remote).encode("utf-8", "surrogatepass"))[:_HASH_CHARS]
     return f"{name[: MAX_CHARS - _HASH_CHARS - 1].rstrip('_')}_{digest}"

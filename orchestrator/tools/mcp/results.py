@@ -11,11 +11,10 @@ from typing import Any
 
 from orchestrator.messages import Block, one_line, with_texts
 from orchestrator.tools.base import ToolOutput
+from orchestrator.tools.mcp.session import Json
 from orchestrator.tools.pictures import media_type, problem_of
 
 __all__ = ["of_call", "of_resource"]
-
-Json = dict[str, Any]
 
 _NAME_CHARS = 300
 

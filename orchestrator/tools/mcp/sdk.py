@@ -35,7 +35,7 @@ from mcp.types import (
 )
 from pydantic import ValidationError
 
-from orchestrator.messages import clean_text, one_line, with_texts
+from orchestrator.messages import clean_text, one_line, whole_chars, with_texts
 from orchestrator.tools.mcp.answers import mended
 from orchestrator.tools.mcp.process import Child
 from orchestrator.tools.mcp.session import Json, Lost, Refused, Session
@@ -310,13 +310,8 @@ def _message(line: bytes) -> SessionMessage | None:
         except (ValueError, RecursionError):
             continue
         if isinstance(data, dict):
-            return _of(with_texts(data, clean_surrogates))
+            return _of(with_texts(data, whole_chars))
     return None
-
-
-def clean_surrogates(text: str) -> str:
-    """Return `text` without what UTF-8 cannot carry."""
-    return text if text.isascii() else re.sub("[\ud800-\udfff]", "\ufffd", text)
 
 
 def _starts(text: str) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -15,9 +14,10 @@ import anyio.to_thread
 import structlog
 
 from orchestrator.errors import SpecError
+from orchestrator.extras import how_to_install, is_installed
 from orchestrator.messages import one_line
 from orchestrator.security.sandbox import Sandbox
-from orchestrator.spec.mcp_servers import McpServer
+from orchestrator.spec.mcp_servers import FIELD, McpServer
 from orchestrator.tools.base import Tool
 from orchestrator.tools.cleaning import clean
 from orchestrator.tools.mcp.catalogue import Listed, catalogue
@@ -123,16 +123,16 @@ def _check_started(
         f"the server did not start: {failed[0].failure}"
         f"{more and f' (neither did {more})'}"
         f"{hint_for(servers[failed[0].name], sandbox)}",
-        field=f"mcp_servers.{failed[0].name}",
+        field=f"{FIELD}.{failed[0].name}",
     )
 
 
 def _require_sdk() -> None:
-    if importlib.util.find_spec("mcp") is None:
+    if not is_installed("mcp"):
         raise SpecError(
-            "MCP servers need what is not installed; install it in the folder of "
-            "orchestrator: pip install -e '.[mcp]'",
-            field="mcp_servers",
+            "MCP servers need a package that is not installed; install it "
+            + how_to_install("mcp"),
+            field=FIELD,
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-__all__ = ["Lost", "Refused", "Session", "leaf"]
+__all__ = ["Json", "Lost", "Refused", "Session", "leaf"]
 
 Json = dict[str, Any]
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from orchestrator.messages import encode, one_line
+from orchestrator.messages import encode, one_line, shortened
 from orchestrator.tools.mcp.schemas import Schema, written_out
 
 __all__ = ["Shown", "shown_schema"]
@@ -179,7 +179,7 @@ def _note(name: str, one: Schema, *, is_needed: bool) -> str:
     kind = one.get("type", "any type")
     told = one_line(str(one.get("description", "")), _NOTE_CHARS)
     need = ", required" if is_needed else ""
-    shown = name if len(name) <= _NOTE_CHARS else f"{name[:_NOTE_CHARS]}…"
+    shown = shortened(name, _NOTE_CHARS)
     return f"Also takes `{shown}` ({kind}{need}){told and f': {told}'}."
 
 

@@ -14,25 +14,24 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 import anyio
 import anyio.to_thread
+import httpcore2
+from httpcore2 import AsyncNetworkStream, Request, Response
 
 from orchestrator.errors import ToolError
 from orchestrator.security.addresses import address_problem
 from orchestrator.security.urls import WebAddress, joined
 from orchestrator.tools.threads import in_thread
 from orchestrator.tools.web.inflating import ACCEPTED, inflater
+from orchestrator.tools.web.reply import Reply
 from orchestrator.tools.web.troubles import told
-
-if TYPE_CHECKING:
-    from httpcore2 import AsyncNetworkStream, Request, Response
 
 __all__ = [
     "Connector",
     "FetchLimits",
-    "Reply",
     "Resolver",
     "WebClient",
     "connect",
@@ -83,8 +82,6 @@ async def resolve(host: str, port: int) -> Sequence[str]:
 
 async def connect(address: str, port: int, limit_s: float) -> AsyncNetworkStream:
     """Return a connection to an IP address."""
-    import httpcore2  # noqa: PLC0415 - 0.1 s, and most runs fetch nothing
-
     return await httpcore2.AnyIOBackend().connect_tcp(address, port, timeout=limit_s)
 
 
@@ -107,32 +104,6 @@ class FetchLimits:
     body_bytes: int = 10_000_000
     redirects: int = 5
     addresses: int = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What a server answered.
-
-    Attributes:
-        address: where it came from in the end.
-        status: HTTP status.
-        reason: the server's word for it.
-        headers: by name in lower case; of several the first.
-        body: decompressed.
-        is_cut: there was more than may be read.
-    """
-
-    address: WebAddress
-    status: int
-    reason: str
-    headers: dict[str, str]
-    body: bytes
-    is_cut: bool = False
-
-    @property
-    def is_good(self) -> bool:
-        """Return whether it is what was asked for."""
-        return 200 <= self.status < 300
 
 
 @dataclass(slots=True)
@@ -180,8 +151,6 @@ class WebClient:
         )
 
     async def _one(self, address: WebAddress) -> Reply:
-        import httpcore2  # noqa: PLC0415 - 0.1 s, and most runs fetch nothing
-
         found = await self._judged(address)
         limits = self.limits
         with _told(address, limits):
@@ -219,8 +188,6 @@ class WebClient:
     async def _connected(
         self, addresses: Sequence[str], port: int
     ) -> AsyncNetworkStream:
-        import httpcore2  # noqa: PLC0415 - loaded by now
-
         *others, last = addresses
         for each in others:
             try:
@@ -231,8 +198,6 @@ class WebClient:
 
     async def _settings(self) -> ssl.SSLContext:
         if self._tls is None:
-            import httpcore2  # noqa: PLC0415 - loaded by now
-
             make = self.trust or httpcore2.default_ssl_context
             self._tls = await anyio.to_thread.run_sync(make)
         return self._tls
@@ -275,8 +240,6 @@ def _leads_on(status: int, headers: Mapping[str, str]) -> bool:
 
 
 def _request(address: WebAddress, limits: FetchLimits) -> Request:
-    import httpcore2  # noqa: PLC0415 - loaded by now
-
     return httpcore2.Request(
         "GET",
         httpcore2.URL(

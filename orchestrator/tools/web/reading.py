@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestrator.errors import ToolError
+from orchestrator.messages import shortened
 from orchestrator.security.urls import WebAddress, joined
 from orchestrator.tools.decoding import describe_binary, encoding_of
 from orchestrator.tools.documents import kind_of, web_page
-from orchestrator.tools.web.client import Reply
+from orchestrator.tools.web.reply import Reply
 
 __all__ = ["Reading", "document_kind", "read"]
 
@@ -123,9 +124,8 @@ def _links(links: Sequence[tuple[str, str]], base: WebAddress) -> list[str]:
             address = str(joined(base, written))
         except ToolError:  # mail, scripts, files, hosts that are not public
             continue
-        shown = text if len(text) <= _LINK_CHARS else f"{text[:_LINK_CHARS]}…"
         if address != str(base):
-            found.setdefault(address, shown)
+            found.setdefault(address, shortened(text, _LINK_CHARS))
     return [f"- {text or '(no text)'}: {address}" for address, text in found.items()]
 
 

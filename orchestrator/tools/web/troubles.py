@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import httpcore2
+
 from orchestrator.errors import ToolError
+from orchestrator.messages import one_line
+from orchestrator.models.connecting import unreached
 from orchestrator.security.urls import WebAddress
 
 __all__ = ["told"]
@@ -22,28 +26,19 @@ def told(address: WebAddress, *, connect_s: float, silence_s: float) -> Iterator
         connect_s: limit of a connection.
         silence_s: limit of silence.
     """
-    import httpcore2  # noqa: PLC0415 - 0.1 s, and most runs fetch nothing
-
     where = f"{address.scheme}://{address.authority}"
     try:
         yield
     except httpcore2.ConnectTimeout as error:
         raise ToolError(f"nobody answers at {where} within {connect_s:g} s") from error
     except (httpcore2.ConnectError, OSError) as error:
-        raise ToolError(_unreached(error, where, address.host)) from error
+        raise ToolError(unreached(error, where, address.host)) from error
     except httpcore2.TimeoutException as error:
         told = f"{where} sent nothing for {silence_s:g} s; the page was given up"
         raise ToolError(told) from error
     except httpcore2.NetworkError as error:
         raise ToolError(f"{where} broke off in mid answer") from error
     except httpcore2.ProtocolError as error:
-        said = " ".join(str(error).split())[:_SAID_CHARS]
+        said = one_line(str(error), _SAID_CHARS)
         told = f"what {where} sends is no good HTTP ({said})"
         raise ToolError(told) from error
-
-
-def _unreached(error: BaseException, where: str, host: str) -> str:
-    # Brings the libraries of the model client along.
-    from orchestrator.models.connecting import unreached  # noqa: PLC0415
-
-    return unreached(error, where, host)
