@@ -296,3 +296,53 @@ async def test_what_a_person_is_asked_is_written_down_without_secrets(
     assert len(shown) == 1
     assert f"run: test {IN_OUTPUT}\n" in shown[0]
     assert "run: test [secret:" in asked.data["effect"]
+
+
+async def test_a_secret_in_the_name_of_a_file_gets_nowhere_and_the_file_is_usable(
+    bench: RunBench,
+) -> None:
+    bench.write(f"key-{IN_OUTPUT}.txt", "The door opens at noon.\n")
+
+    def name(request: ModelRequest) -> str:
+        [found] = [
+            row.split(" (")[0]
+            for row in last_results(request).splitlines()
+            if row.startswith("key-")
+        ]
+        return found
+
+    def reads(request: ModelRequest) -> Step:
+        return call("read_file", path=name(request))
+
+    def hands_in(request: ModelRequest) -> Step:
+        shown = last_results(request).partition(".txt")[0] + ".txt"
+        return submit(item("It opens at noon.", f"{shown}:1", "The door opens at noon"))
+
+    def edits(request: ModelRequest) -> Step:
+        shown = last_results(request).partition(".txt")[0] + ".txt"
+        return [
+            call("edit_file", path=shown, old="noon", new="one"),
+            call("write_file", path=f"key-{IN_SERVER}.txt", text="new\n"),
+        ]
+
+    ended = await bench.play(
+        in_turn(
+            delegate(brief("Door")),
+            call("list_dir", path=""),
+            reads,
+            edits,
+            finish("It opens at noon [a1#1]."),
+        ),
+        {"Door": in_turn(call("list_dir", path=""), reads, hands_in)},
+        allow=["write"],
+    )
+
+    assert ended.result.state == "done", ended.result.missing
+    assert ended.json("agents/a1/findings.json")["status"] == "complete"
+    changed = bench.root / f"key-{IN_OUTPUT}.txt"
+    assert changed.read_text() == "The door opens at one.\n"
+    assert [r for r in ended.requests if IN_OUTPUT.encode() in r.body] == []
+    kept = [name for name, data in ended.everything() if IN_OUTPUT.encode() in data]
+    assert kept == []
+    told = [event for event in ended.events() if event.kind != "model.answered"]
+    assert IN_SERVER not in repr(told)
