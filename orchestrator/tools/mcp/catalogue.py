@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +51,7 @@ def catalogue(
     servers: Mapping[str, McpServer],
     *,
     taken: Collection[str],
+    redact: Callable[[str], str],
 ) -> tuple[tuple[Tool[Any], ...], tuple[Listed, ...]]:
     """Return the tools of servers, sorted by name, and a table of them.
 
@@ -60,6 +61,7 @@ def catalogue(
         links: started servers by name.
         servers: their entries.
         taken: names of the other tools.
+        redact: for what servers say of their tools.
 
     Raises:
         SpecError: a chosen tool is not there, or there are too many.
@@ -71,7 +73,9 @@ def catalogue(
     }
     names = names_for(chosen, {*taken, "mcp_resource"})
     tools = [
-        _tool(links[server], names[server, remote], listed, servers[server])
+        _tool(
+            links[server], names[server, remote], listed, servers[server], redact=redact
+        )
         for (server, remote), listed in chosen.items()
     ]
     tools.sort(key=lambda tool: tool.name)
@@ -119,18 +123,31 @@ def _named(names: Collection[str]) -> str:
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "") or "none"
 
 
-def _tool(link: Link, name: str, listed: Json, server: McpServer) -> McpTool:
+def _tool(
+    link: Link,
+    name: str,
+    listed: Json,
+    server: McpServer,
+    *,
+    redact: Callable[[str], str],
+) -> McpTool:
     remote = listed["name"]
     schema = listed["inputSchema"]
     shown = shown_schema(schema)
     hints = listed.get("annotations") or {}
+
+    def fit(text: str) -> str:
+        return redact(clean_text(text))
+
     return McpTool(
         link,
         name=name,
         remote=remote,
-        description=_description(link.name, name, listed, shown),
+        description=_description(link.name, name, listed, shown, fit),
         args=json_args(
-            "McpArgs", shown=_clean(shown.schema), checked=written_out(schema)
+            "McpArgs",
+            shown=with_texts(shown.schema, fit),
+            checked=written_out(schema),
         ),
         effects="repeatable" if hints.get("readOnlyHint") is True else "effects",
         call_s=server.call_s,
@@ -138,7 +155,9 @@ def _tool(link: Link, name: str, listed: Json, server: McpServer) -> McpTool:
     )
 
 
-def _description(server: str, name: str, listed: Json, shown: Shown) -> str:
+def _description(
+    server: str, name: str, listed: Json, shown: Shown, fit: Callable[[str], str]
+) -> str:
     """Return the server's words in our form: one paragraph, bounded, origin told.
 
     They are a stranger's, so what they say is told as a description of a tool and no
@@ -149,16 +168,10 @@ def _description(server: str, name: str, listed: Json, shown: Shown) -> str:
     if name != remote:
         origin += f", tool {one_line(remote, 200)}"
     said = listed.get("description") or listed.get("title") or ""
-    told = one_line(clean_text(said))
+    told = one_line(fit(said))
     if len(told) > MAX_DESCRIPTION_CHARS:
         told = f"{told[:MAX_DESCRIPTION_CHARS]}…"
-    return clean_text(" ".join([f"{origin}]", told, *shown.notes]).strip())
-
-
-def _clean(schema: Json) -> Json:
-    """Return a schema whose texts can be sent."""
-    found: Json = with_texts(schema, clean_text)
-    return found
+    return fit(" ".join([f"{origin}]", told, *shown.notes]).strip())
 
 
 def _row(tool: McpTool) -> Listed:

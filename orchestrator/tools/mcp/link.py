@@ -194,7 +194,7 @@ class Link:
             error = leaf(group)
             if isinstance(error, SpecError):
                 self.fault = error
-            return _why(error)
+            return _why(error, self._redact)
         return ""
 
     def _tell(self) -> None:
@@ -203,8 +203,8 @@ class Link:
         changed.set()
 
 
-def _why(error: BaseException) -> str:
-    said = " ".join(str(error).split())[:300]
+def _why(error: BaseException, redact: Callable[[str], str]) -> str:
+    said = redact(" ".join(str(error).split()))[:300]
     if isinstance(error, Lost | Refused | OrchestratorError):
         return said
     return f"{type(error).__name__}{said and f': {said}'}"
