@@ -346,3 +346,36 @@ async def test_a_secret_in_the_name_of_a_file_gets_nowhere_and_the_file_is_usabl
     assert kept == []
     told = [event for event in ended.events() if event.kind != "model.answered"]
     assert IN_SERVER not in repr(told)
+
+
+async def test_a_server_gets_its_secret_again_on_resume_and_tells_it_to_nobody(
+    bench: RunBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = "plain-" + "words-of-9-team"
+    says = "import os, sys; print(os.environ['API_TOKEN'], file=sys.stderr)"
+    script = f"{says}\n{RAW.read_text()}".replace(
+        "from __future__ import annotations", ""
+    )
+    script = script.replace("does {name}", "does {name} as {os.environ['API_TOKEN']}")
+    there = bench.write("server.py", script)
+    entry = raw(script=there, options={"env": {"API_TOKEN": token}})
+    place = call("give", content=[{"type": "text", "text": f"I am {token}"}])
+
+    parked = await bench.run(
+        ScriptedModel([place, fail("quota_exhausted")]), mcp_servers={"s": entry}
+    )
+    monkeypatch.setenv("API_TOKEN", token)
+    model = ScriptedModel([call("echo", n=7), call("die"), finish("Done.")])
+    async with Orchestrator(runs_dir=bench.runs, model=model) as here:
+        ended = Ended(await here.resume("last"), model)
+
+    assert parked.result.state == "parked"
+    assert ended.results("echo") == ['{"n": 7}']
+    assert "[secret:credential:" in ended.results("die")[0]
+    described = [tool for tool in model.requests[0].tools if tool["name"] == "echo"]
+    assert "does echo as [secret:credential:" in described[0]["description"]
+    requests = [*parked.requests, *ended.requests]
+    assert [r for r in requests if any(token in str(t) for t in r.tools)] == []
+    events = [each for each in ended.events() if each.kind != "model.answered"]
+    assert token not in repr(events)
+    assert token not in ended.text("task.yaml")
