@@ -23,6 +23,7 @@ from orchestrator.events import (
     ModelAdapted,
     ModelAnswered,
     NotesUpdated,
+    PermissionAsked,
     ReportSubmitted,
     RunEnded,
     RunParked,
@@ -51,7 +52,7 @@ _KEPT = frozenset(
     for kind in (
         RunStarted, RunResumed, RunReopened, RunEnded, SubagentAccepted, SubagentAsked,
         SubagentEnded, BriefRefused, BriefReused, NotesUpdated, ReportSubmitted,
-        LimitReachedEvent, ControlReceived, ModelAdapted, RunParked,
+        LimitReachedEvent, ControlReceived, ModelAdapted, RunParked, PermissionAsked,
     )
 )  # fmt: skip
 """Kinds that are read again whoever they are about."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, get_args
 
 import anyio
 
@@ -82,7 +82,7 @@ class Permissions:
             if event.kind == PermissionAsked.KIND and event.data["by"] == "person":
                 data = event.data
                 ask = Ask(tuple(data["permissions"]), data["effect"])
-                self._remember(data["tool"], ask, data["answer"])
+                self._remember(data["tool"], ask, _meant(data["answer"]))
 
     async def refused(self, agent: str, call: str, tool: str, ask: Ask) -> str:
         """Return "", or why the call is not run; see `Gate`."""
@@ -116,7 +116,7 @@ class Permissions:
             return known
         answer: Answer = "no"
         if self._asker is not None:
-            answer = await self._asker(agent, tool, ask)
+            answer = _meant(await self._asker(agent, tool, ask))
         asked = PermissionAsked(
             call=call,
             tool=tool,
@@ -135,6 +135,11 @@ class Permissions:
             self._always.update(ask.permissions)
         else:
             self._known[_key(tool, ask)] = answer
+
+
+def _meant(said: object) -> Answer:
+    """Return an answer: what is none, of whoever asks or in a log, is a no."""
+    return next((each for each in get_args(Answer) if each == said), "no")
 
 
 def _key(tool: str, ask: Ask) -> tuple[str, frozenset[Permission], str]:
