@@ -8,7 +8,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, redirect_stdout, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -98,13 +98,14 @@ def run(
     asker = terminal_asker(is_quiet=mode == "quiet")
     host = Host.of_process(runs_dir=runs_dir, asker=asker)
     try:
-        prepared = prepare(
-            loaded,
-            settings=host.settings,
-            env=host.env,
-            price_of=host.price,
-            task_folder=folder,
-        )
+        with _stdout_is_ours():
+            prepared = prepare(
+                loaded,
+                settings=host.settings,
+                env=host.env,
+                price_of=host.price,
+                task_folder=folder,
+            )
     except SpecError as error:
         raise (blame(error, task, overrides) if task else error) from error
     if mode != "quiet":
@@ -191,7 +192,8 @@ def _go_on(
     asker = terminal_asker(is_quiet=mode == "quiet")
     host = Host.of_process(runs_dir=runs_dir, asker=asker)
     folder, overrides = find_run(runs_dir, run_name), overrides_of(settings)
-    past = read_past(folder, host, overrides, question=question)
+    with _stdout_is_ours():
+        past = read_past(folder, host, overrides, question=question)
     if mode != "quiet":
         told = (*past.prepared.notices, *past.notices)
         for notice in (*told, *_unasked(past.prepared.task, asker)):
@@ -266,7 +268,7 @@ def _show(
             # Before anything is begun, so that nothing is left half begun.
             await group.start(stop_on_signal, live)
             try:
-                with open_view(mode or "auto", past=past) as view:
+                with open_view(mode or "auto", past=past) as view, _stdout_is_ours():
                     live.on_event = view
                     if asker is not None:
                         asker.paused = view.paused
@@ -292,6 +294,11 @@ def _show(
     if mode != "quiet" and result.state == "partial":
         _hint(result)
     return result.exit_code
+
+
+def _stdout_is_ours() -> AbstractContextManager[object]:
+    """Let what the user's own tools print go to stderr: scripts read the other."""
+    return redirect_stdout(sys.stderr)
 
 
 def _hint(result: RunResult) -> None:
