@@ -38,6 +38,7 @@ from orchestrator.spec.loader import load_task, resolve_task
 from orchestrator.spec.task import Task
 from orchestrator.store.layout import find_run
 from orchestrator.tools.base import Tool
+from orchestrator.tools.loading import as_tool
 
 __all__ = ["Orchestrator", "run_batch_sync", "run_task"]
 
@@ -55,7 +56,8 @@ class Orchestrator:
         runs_dir: where run folders are made; default `./runs`.
         model: a model of your own for every agent (a `ScriptedModel` in tests);
             default: the one each task names.
-        tools: your own tools, for every agent.
+        tools: your own tools, or plain functions, for every agent; `TypeError` where
+            one cannot be a tool.
         clock: the time; default: the machine's.
         asker: answers where a task says `ask`: is given agent, tool, and what would
             happen; returns `once`, `always` or `no`. Without one it means no.
@@ -73,7 +75,7 @@ class Orchestrator:
         self._host = Host.of_process(
             runs_dir=None if runs_dir is None else Path(runs_dir),
             model=model,
-            tools=tuple(tools),
+            tools=tuple(map(as_tool, tools)),
             clock=clock,
             asker=asker,
         )

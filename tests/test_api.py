@@ -23,6 +23,7 @@ from orchestrator import (
     Task,
     run_batch_sync,
     run_task,
+    tool,
 )
 from orchestrator.messages import text_of
 from orchestrator.models.base import ModelRequest
@@ -367,3 +368,36 @@ async def test_a_script_where_a_loop_runs_gets_its_errors_unwrapped(
 ) -> None:
     with pytest.raises(SpecError, match=r"nothing\.yaml"):
         run_task(bench.root / "nothing.yaml", runs_dir=bench.runs)
+
+
+def look_up(number: int) -> str:
+    """Look a number up."""
+    return f"found {number}"
+
+
+async def test_a_plain_function_is_a_tool_and_what_cannot_be_one_is_refused_at_once(
+    tmp_path: Path,
+) -> None:
+    bench = RunBench(tmp_path)
+    model = ScriptedModel([call("look_up", number=7), finish("Done.")])
+
+    ended = await bench.run(model, tools=[look_up])
+
+    assert ended.results("look_up") == ["found 7"]
+    with pytest.raises(TypeError, match="neither function nor tool"):
+        Orchestrator(tools=[None])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("names", [("grep",), ("finish",), ("mine", "mine")])
+async def test_two_tools_of_one_name_are_refused_before_anything_is_spent(
+    tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    bench = RunBench(tmp_path)
+    model = ScriptedModel([])
+    tools = [tool(name=name)(look_up) for name in names]
+
+    with pytest.raises(SpecError, match=f"two tools named `{names[0]}`"):
+        await bench.run(model, tools=tools)
+
+    assert model.requests == []
+    assert list(bench.runs.glob("*/events.jsonl")) == []

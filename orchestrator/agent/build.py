@@ -222,7 +222,7 @@ def build_agent(
     executor = Executor(
         registry, services.log, services.clip, services.clock, gate=services.gate
     )
-    transcript = state.transcript
+    transcript, seen = state.transcript, services.seen_by(spec.id)
 
     def context_for(call: str) -> ToolContext:
         sizes = state.result_sizes or caller.sizes
@@ -240,7 +240,7 @@ def build_agent(
             findings_of=hooks.team.standing.opened,
             shown=state.sight.showings.find,
             may=_may(services, spec),
-            seen=services.seen_by(spec.id),
+            seen=lambda path: seen(services.redact(path)),  # as it is logged
             restore=lambda text: services.restore(as_written(text)),
             restore_file=lambda text: services.restore_file(as_written(text)),
         )

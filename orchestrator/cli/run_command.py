@@ -8,7 +8,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import redirect_stdout, suppress
+from contextlib import AbstractContextManager, redirect_stdout, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -98,13 +98,14 @@ def run(
     asker = terminal_asker(is_quiet=mode == "quiet")
     host = Host.of_process(runs_dir=runs_dir, asker=asker)
     try:
-        prepared = prepare(
-            loaded,
-            settings=host.settings,
-            env=host.env,
-            price_of=host.price,
-            task_folder=folder,
-        )
+        with _stdout_is_ours():
+            prepared = prepare(
+                loaded,
+                settings=host.settings,
+                env=host.env,
+                price_of=host.price,
+                task_folder=folder,
+            )
     except SpecError as error:
         raise (blame(error, task, overrides) if task else error) from error
     if mode != "quiet":
@@ -191,7 +192,8 @@ def _go_on(
     asker = terminal_asker(is_quiet=mode == "quiet")
     host = Host.of_process(runs_dir=runs_dir, asker=asker)
     folder, overrides = find_run(runs_dir, run_name), overrides_of(settings)
-    past = read_past(folder, host, overrides, question=question)
+    with _stdout_is_ours():
+        past = read_past(folder, host, overrides, question=question)
     if mode != "quiet":
         told = (*past.prepared.notices, *past.notices)
         for notice in (*told, *_unasked(past.prepared.task, asker)):
@@ -253,7 +255,7 @@ def _show(
 
     from orchestrator.cli.live import open_view  # noqa: PLC0415
     from orchestrator.cli.signals import heard, stop_on_signal  # noqa: PLC0415
-    from orchestrator.logs import CurrentStderr, configure  # noqa: PLC0415
+    from orchestrator.logs import configure  # noqa: PLC0415
     from orchestrator.runtime.run import Live  # noqa: PLC0415
 
     configure()
@@ -281,7 +283,7 @@ def _show(
     out = sys.stdout
     before = {number: signal.getsignal(number) for number in heard()}
     try:
-        with redirect_stdout(CurrentStderr()):  # what a tool of the user's prints
+        with _stdout_is_ours():
             result = anyio.run(with_signals)
     finally:
         for number, handler in before.items():
@@ -294,6 +296,13 @@ def _show(
     if mode != "quiet" and result.state == "partial":
         _hint(result)
     return result.exit_code
+
+
+def _stdout_is_ours() -> AbstractContextManager[object]:
+    """Let what the user's own tools print go to stderr: scripts read the other."""
+    from orchestrator.logs import CurrentStderr  # noqa: PLC0415 - loads structlog
+
+    return redirect_stdout(CurrentStderr())
 
 
 def _hint(result: RunResult) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import get_args
 
 import anyio
 
@@ -61,7 +62,7 @@ class Permissions:
                 needs = tuple(event.data["permissions"])
                 asked[about] = Ask(needs, event.data["effect"])
             elif event.kind == PermissionAnswered.KIND and event.data["by"] == "person":
-                answer: Answer = event.data["answer"]
+                answer = _meant(event.data["answer"])
                 if about in asked:
                     self._remember(event.data["tool"], asked.pop(about), answer)
 
@@ -106,7 +107,7 @@ class Permissions:
         cause = self._log.append(asked, agent=agent, cause=self._log.newest(agent)).seq
         answer: Answer = "no"
         if self._asker is not None:
-            answer = await self._asker(agent, tool, ask)
+            answer = _meant(await self._asker(agent, tool, ask))
             self._remember(tool, kept, answer)
         by = "nobody" if self._asker is None else "person"
         answered = PermissionAnswered(call, tool, answer, by)
@@ -118,6 +119,11 @@ class Permissions:
             self._always.update(ask.permissions)
         else:
             self._known[_key(tool, ask)] = answer
+
+
+def _meant(said: object) -> Answer:
+    """Return an answer: what is none, of whoever asks or in a log, is a no."""
+    return next((each for each in get_args(Answer) if each == said), "no")
 
 
 def _key(tool: str, ask: Ask) -> tuple[str, frozenset[Permission], str]:

@@ -201,7 +201,7 @@ def open_session(
     log.subscribe(progress.follow)
     task = prepared.task
     permissions = in_force(task.permissions, can_ask=host.asker is not None)
-    workspace = workspace_of(task, folder)
+    workspace = replace(workspace_of(task, folder), restore=redactor.restore)
     box = toolbox(prepared, host, workspace, permissions, servers)
     services = Services(
         log=log,
@@ -251,11 +251,16 @@ def open_session(
         workspace=workspace,
         snapshots=Snapshots(folder, past.history if past else None),
         facts=(past and past.facts)
-        or workspace_text(
-            task.workspace.name, _facts(workspace), prepared.skills, book=prepared.book
+        or redactor.redact(
+            workspace_text(
+                task.workspace.name,
+                _facts(workspace),
+                prepared.skills,
+                book=prepared.book,
+            )
         ),
         context_files=tuple(
-            ContextFile(each.path, redactor.redact(each.text))
+            ContextFile(redactor.redact(each.path), redactor.redact(each.text))
             for each in prepared.context_files
         ),
         lost=past.history.lost if past else 0,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from orchestrator.errors import SpecError
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.security.permissions import Permission
@@ -59,6 +61,9 @@ def toolbox(
         workspace: of the run.
         permissions: what agents may have at all.
         servers: tools of MCP servers.
+
+    Raises:
+        SpecError: two tools have one name.
     """
     skills = Skills(prepared.skills, runs_scripts="shell" in permissions)
     turn = Turn()
@@ -76,10 +81,23 @@ def toolbox(
     )  # fmt: skip
     there = available_tools(permissions)
     own = (*host.tools, *prepared.tools, *servers)
+    _refuse_same(own, there)
     return Toolbox(
         (*(tool for tool in ours if tool.name in there), *own),
         tuple(tool.name for tool in own),
     )
+
+
+def _refuse_same(own: Sequence[Tool[Any]], taken: Collection[str]) -> None:
+    """Refuse tools of the user's own that have a name of ours, or one twice."""
+    names = Counter(tool.name for tool in own)
+    for name, count in names.items():
+        if count > 1 or name in taken:
+            raise SpecError(
+                f"there are two tools named `{name}`; give one another name, as with "
+                "`@tool(name=…)`",
+                field="tools",
+            )
 
 
 def workspace_of(task: Task, folder: RunFolder | None) -> Workspace:

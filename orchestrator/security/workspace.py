@@ -9,6 +9,7 @@ import posixpath
 import re
 import stat
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -48,6 +49,8 @@ class Workspace:
     exclude: tuple[str, ...] = ()
     within: tuple[tuple[str, ...], ...] = ()
     """Outer includes: a path must be in each of them too."""
+    restore: Callable[[str], str] = field(default=str, compare=False, repr=False)
+    """Puts secrets back into a path that was shown with placeholders for them."""
     real_root: Path = field(init=False, compare=False, repr=False)
     """`root` with all links resolved."""
 
@@ -65,12 +68,14 @@ class Workspace:
 
         Raises:
             OutsideWorkspace: it leads out of the root, is excluded, or is not included.
-            ToolError: it is no path at all (NUL, over-long).
+            ToolError: it is no path at all (NUL, over-long), or holds a placeholder of
+                which the secret is unknown.
         """
         shown = _shown(path)
         _refuse_unusable(path, shown)
         try:
-            real = os.path.realpath(self.real_root / (as_written(path) or "."))
+            meant = as_written(self.restore(path))
+            real = os.path.realpath(self.real_root / (meant or "."))
             is_all = os.path.realpath(real) == real
         except OSError as error:  # a link that went away at this very moment
             raise ToolError(f"cannot follow `{shown}`: {error.strerror}") from error

@@ -129,10 +129,12 @@ def dump_task(task: Task, *, redact: Callable[[str], str] | None = None) -> str:
 
     Args:
         task: as loaded.
-        redact: applied to the text, so that a secret someone wrote into a task does
-            not reach the run folder.
+        redact: applied to all texts, so that a secret someone wrote into a task does
+            not reach the run folder; what stands for it is a text, too.
     """
     data = task.model_dump(mode="json", by_alias=True)
+    if redact:
+        data = {key: _redacted(each, redact, key) for key, each in data.items()}
     notes = "# The task as resolved, defaults filled in.\n"
     if "usd" not in task.limits.model_fields_set:
         # A default in dollars is dropped for a model of unknown price, a written
@@ -141,6 +143,17 @@ def dump_task(task: Task, *, redact: Callable[[str], str] | None = None) -> str:
         notes += f"# `limits.usd` is not set; its default is {usd:g}.\n"
     text = notes + dump(data)
     return redact(text) if redact else text
+
+
+def _redacted(value: Any, redact: Callable[[str], str], key: str) -> Any:  # noqa: ANN401 - any YAML value
+    """Return a value without secrets, its own and those that its key tells."""
+    if isinstance(value, dict):
+        return {name: _redacted(each, redact, name) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_redacted(each, redact, "") for each in value]
+    if not isinstance(value, str) or not key:
+        return redact(value) if isinstance(value, str) else value
+    return redact(f"{key}: {value}").removeprefix(f"{key}: ")
 
 
 def legal_name(words: str) -> str:

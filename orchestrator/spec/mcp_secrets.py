@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from orchestrator.security.own import forms_of, is_secret_name, url_secrets
-from orchestrator.spec.mcp_servers import FOREIGN_KEYS, VARIABLE, Raw
+from orchestrator.security.placeholders import PLACEHOLDER
+from orchestrator.spec.mcp_servers import FOREIGN_KEYS, VARIABLE, Raw, variable_of
 
 __all__ = ["notices", "secret_values"]
 
@@ -34,6 +35,8 @@ def secret_values(raw: Raw, env: Mapping[str, str]) -> tuple[str, ...]:
 
 def _secrets_of(entry: Mapping[str, Any], env: Mapping[str, str]) -> Iterator[str]:
     for key, text in _texts(entry):
+        if PLACEHOLDER.search(text):  # of a run that goes on
+            yield env.get(variable_of(key), "")
         for match in VARIABLE.finditer(text):
             value = env.get(match[1]) or match[2] or ""
             if _is_secret(match[1], value) or (key and is_secret_name(key)):
@@ -56,7 +59,7 @@ def _texts(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     args = entry.get("args")
     for value in args if isinstance(args, list | tuple) else ():
         yield "", str(value)
-    yield "", str(entry.get("url", ""))
+    yield "url", str(entry.get("url", ""))
 
 
 def _named_texts(entry: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:

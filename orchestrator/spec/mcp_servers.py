@@ -23,7 +23,15 @@ from orchestrator.errors import SpecError
 from orchestrator.security.placeholders import PLACEHOLDER
 from orchestrator.spec.complaints import complaints, describe, unknown_key
 
-__all__ = ["FIELD", "FOREIGN_KEYS", "VARIABLE", "McpServer", "Raw", "mcp_servers"]
+__all__ = [
+    "FIELD",
+    "FOREIGN_KEYS",
+    "VARIABLE",
+    "McpServer",
+    "Raw",
+    "mcp_servers",
+    "variable_of",
+]
 
 Raw = Mapping[str, Mapping[str, Any]]
 """Servers by name, as the task has them."""
@@ -204,13 +212,22 @@ def _filled(value: Any, env: Mapping[str, str], where: tuple[str, ...]) -> Any: 
     return value
 
 
+def variable_of(key: str) -> str:
+    """Return the environment variable that a resume takes a secret from.
+
+    Args:
+        key: under which the secret was written out in the task.
+    """
+    return re.sub(r"\W", "_", key)
+
+
 def _text(text: str, env: Mapping[str, str], where: tuple[str, ...]) -> str:
     if where[2:3] in (("tools",), ("context_fields",)):
         return text
     field = ".".join(where)
     if PLACEHOLDER.search(text):
         # A run keeps its task without secrets; a resume takes them from here.
-        variable = re.sub(r"\W", "_", where[-1])
+        variable = variable_of(where[-1])
         if not env.get(variable):
             raise SpecError(
                 "was a secret written out in the task, which a run does not keep; set "

@@ -51,7 +51,7 @@ def _change(
     if not has_text:
         note = note or f"only the first {MAX_WITH_TEXT} files of a command are kept"
     return FileChange(
-        path=context.redact(name),
+        path=name,
         before=before,
         after=after,
         before_sha256=difference.before.sha256 if difference.before else "",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from orchestrator.block_sizes import content_tokens
 from orchestrator.context.structured import abridge
@@ -22,6 +22,8 @@ from orchestrator.tools.pictures import judged
 __all__ = ["EMPTY", "Admitted", "admit"]
 
 EMPTY = "(no output)"
+F = TypeVar("F", FileSeen, FileChange)
+
 # What a paged tool may be over its page: the lines that say where to read on.
 _PAGE_SLACK_TOKENS = 200
 # Above this the whole size is extrapolated from the start; it is only a figure.
@@ -85,7 +87,8 @@ def admit(
         text = "" if images else EMPTY
     full = _count(text, context.count)
     shown = _bounded(text, full, output, context, clip, fields)
-    tokens, artifact, files = full, "", output.files
+    tokens, artifact = full, ""
+    files = tuple(_named(each, context.redact(each.path)) for each in output.files)
     if shown != text:
         artifact = context.artifacts.put(text.encode())
         text, tokens = shown, context.count(shown)
@@ -107,8 +110,12 @@ def admit(
         output.value,
         output.delivers,
         output.label,
-        output.changes,
+        tuple(_named(each, context.redact(each.path)) for each in output.changes),
     )
+
+
+def _named(file: F, path: str) -> F:
+    return file if file.path == path else replace(file, path=path)
 
 
 def _bounded(

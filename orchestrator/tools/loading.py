@@ -19,7 +19,7 @@ from orchestrator.tools.base import Effects, Tool
 from orchestrator.tools.own import FunctionTool
 from orchestrator.tools.registry import definition_of, legal_tool_name
 
-__all__ = ["ENTRY_POINTS", "load_tools", "usable_tools"]
+__all__ = ["ENTRY_POINTS", "as_tool", "load_tools", "usable_tools"]
 
 ENTRY_POINTS = "orchestrator.tools"
 """Group under which packages offer tools. None is loaded unless a task names it."""
@@ -126,7 +126,7 @@ def _entry(written: str, field: str) -> EntryPoint:
 def _made(found: object, written: str, field: str) -> Tool[Any]:
     """Return a tool for what was loaded: itself, an instance of it, or made of it."""
     try:
-        return _as_tool(found)
+        return as_tool(found)
     except Exception as error:
         said = one_line(str(error), _SHOWN_CHARS)
         raise SpecError(
@@ -134,8 +134,8 @@ def _made(found: object, written: str, field: str) -> Tool[Any]:
         ) from error
 
 
-def _as_tool(found: Any) -> Tool[Any]:  # noqa: ANN401 - whatever a task names
-    """Return what was loaded as a tool.
+def as_tool(found: Any) -> Tool[Any]:  # noqa: ANN401 - whatever a user names
+    """Return a tool for a function, a tool, or the class of one.
 
     Raises:
         TypeError: it cannot be one.

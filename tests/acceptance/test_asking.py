@@ -71,3 +71,30 @@ async def test_nobody_is_waited_for_beyond_the_time_of_the_run(
     assert len(asked) == 1
     assert ["Stopped: " in each for each in ended.results("bash")] == [True] * 3
     assert not (bench.root / "made.txt").exists()
+
+
+async def test_what_a_person_said_holds_when_the_run_goes_on(bench: RunBench) -> None:
+    asked: list[str] = []
+    answers: dict[str, Answer] = {"one": "once", "two": "no", "three": "no"}
+
+    async def says(agent: str, tool: str, ask: Ask) -> Answer:
+        word = ask.effect.split()[2]
+        asked.append(word)
+        return answers[word]
+
+    def echo(word: str) -> Block:
+        return call("bash", command=f"echo {word}")
+
+    first = ScriptedModel([echo("one"), echo("two"), fail("quota_exhausted")])
+    then = ScriptedModel([echo("one"), echo("two"), finish("Done.")])
+    later = ScriptedModel([echo("one"), echo("three"), finish("Done.")])
+    async with Orchestrator(runs_dir=bench.runs, model=first, asker=says) as here:
+        await here.run(bench.task(allow=[{"shell": "ask"}]))
+    async with Orchestrator(runs_dir=bench.runs, model=then, asker=says) as here:
+        await here.resume("last")
+    async with Orchestrator(runs_dir=bench.runs, model=later, asker=says) as here:
+        ended = Ended(await here.ask("last", "And what else?"), later)
+
+    assert asked == ["one", "two", "three"]
+    may = [text.startswith("exit status 0") for text in ended.results("bash")]
+    assert may == [True, False, True, False, True, False]

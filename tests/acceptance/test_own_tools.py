@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 import pytest
+from fake_endpoint import FakeEndpoint, stream, tool_use
 from run_bench import brief, delegate, finish, last_results, submit
 
 from orchestrator import Orchestrator, RunResult
@@ -190,3 +191,36 @@ async def test_own_tools_are_found_again_on_resume(task: Path) -> None:
 
     assert result.state == "done"
     assert '"paid": 4711' in last_results(model.requests[-1])
+
+
+PRINTS = '''
+from orchestrator import tool
+
+print("printed on import")
+
+@tool(effects="reads")
+def query_order(number: int) -> str:
+    """Look up an order by its number."""
+    print("printed in a call")
+    return "4711"
+'''
+
+
+def test_what_tools_print_is_not_taken_for_the_report(
+    task: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (task.parent / "order_tools.py").write_text(PRINTS)
+    said = [
+        stream(tool_use("toolu_1", "query_order", number=12)),
+        stream(tool_use("toolu_2", "finish", report="It was 4711.")),
+    ]
+    monkeypatch.chdir(task.parent)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "no-key-of-anybody")
+    with FakeEndpoint(said) as endpoint:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", endpoint.url)
+        status = main(["run", str(task), "--model", "claude-haiku-5-5"])
+
+    shown = capsys.readouterr()
+    assert (status, shown.out) == (0, "It was 4711.\n")
+    assert "printed on import\n" in shown.err
+    assert "printed in a call\n" in shown.err

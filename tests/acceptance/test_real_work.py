@@ -298,3 +298,86 @@ async def test_what_a_person_is_asked_is_written_down_without_secrets(
     assert len(shown) == 1
     assert f"run: test {IN_OUTPUT}\n" in shown[0]
     assert "run: test [secret:" in asked.data["effect"]
+
+
+async def test_a_secret_in_the_name_of_a_file_gets_nowhere_and_the_file_is_usable(
+    bench: RunBench,
+) -> None:
+    bench.write(f"key-{IN_OUTPUT}.txt", "The door opens at noon.\n")
+
+    def name(request: ModelRequest) -> str:
+        [found] = [
+            row.split(" (")[0]
+            for row in last_results(request).splitlines()
+            if row.startswith("key-")
+        ]
+        return found
+
+    def reads(request: ModelRequest) -> Step:
+        return call("read_file", path=name(request))
+
+    def hands_in(request: ModelRequest) -> Step:
+        shown = last_results(request).partition(".txt")[0] + ".txt"
+        return submit(item("It opens at noon.", f"{shown}:1", "The door opens at noon"))
+
+    def edits(request: ModelRequest) -> Step:
+        shown = last_results(request).partition(".txt")[0] + ".txt"
+        return [
+            call("edit_file", path=shown, old="noon", new="one"),
+            call("write_file", path=f"key-{IN_SERVER}.txt", text="new\n"),
+        ]
+
+    ended = await bench.play(
+        in_turn(
+            delegate(brief("Door")),
+            call("list_dir", path=""),
+            reads,
+            edits,
+            finish("It opens at noon [a1#1]."),
+        ),
+        {"Door": in_turn(call("list_dir", path=""), reads, hands_in)},
+        allow=["write"],
+    )
+
+    assert ended.result.state == "done", ended.result.missing
+    assert ended.json("agents/a1/findings.json")["status"] == "complete"
+    changed = bench.root / f"key-{IN_OUTPUT}.txt"
+    assert changed.read_text() == "The door opens at one.\n"
+    assert [r for r in ended.requests if IN_OUTPUT.encode() in r.body] == []
+    kept = [name for name, data in ended.everything() if IN_OUTPUT.encode() in data]
+    assert kept == []
+    told = [event for event in ended.events() if event.kind != "model.answered"]
+    assert IN_SERVER not in repr(told)
+
+
+async def test_a_server_gets_its_secret_again_on_resume_and_tells_it_to_nobody(
+    bench: RunBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = "plain-" + "words-of-9-team"
+    says = "import os, sys; print(os.environ['API_TOKEN'], file=sys.stderr)"
+    script = f"{says}\n{RAW.read_text()}".replace(
+        "from __future__ import annotations", ""
+    )
+    script = script.replace("does {name}", "does {name} as {os.environ['API_TOKEN']}")
+    there = bench.write("server.py", script)
+    entry = raw(script=there, options={"env": {"API_TOKEN": token}})
+    place = call("give", content=[{"type": "text", "text": f"I am {token}"}])
+
+    parked = await bench.run(
+        ScriptedModel([place, fail("quota_exhausted")]), mcp_servers={"s": entry}
+    )
+    monkeypatch.setenv("API_TOKEN", token)
+    model = ScriptedModel([call("echo", n=7), call("die"), finish("Done.")])
+    async with Orchestrator(runs_dir=bench.runs, model=model) as here:
+        ended = Ended(await here.resume("last"), model)
+
+    assert parked.result.state == "parked"
+    assert ended.results("echo") == ['{"n": 7}']
+    assert "[secret:credential:" in ended.results("die")[0]
+    described = [tool for tool in model.requests[0].tools if tool["name"] == "echo"]
+    assert "does echo as [secret:credential:" in described[0]["description"]
+    requests = [*parked.requests, *ended.requests]
+    assert [r for r in requests if any(token in str(t) for t in r.tools)] == []
+    events = [each for each in ended.events() if each.kind != "model.answered"]
+    assert token not in repr(events)
+    assert token not in ended.text("task.yaml")

@@ -16,6 +16,7 @@ from orchestrator.store.eventlog import EventLog
 
 RUN = Ask(("shell", "write"), "make test")
 OTHER = Ask(("shell", "write"), "make clean")
+LIST = Ask(("shell",), "ls")
 
 
 class Person:
@@ -135,6 +136,14 @@ async def test_answers_of_earlier_processes_hold_but_not_that_nobody_was_there(
     assert person.asked == []
     assert await refused(later, RUN) == ""
     assert [each.effect for each in person.asked] == ["make test"]
+
+
+@pytest.mark.parametrize("said", [None, False, True, "yes", ""])
+async def test_what_is_no_answer_is_a_no(
+    gate: Gate, events: list[Event], said: Any
+) -> None:
+    assert "said no" in await refused(gate({"shell": "ask"}, Person(said)), LIST)
+    assert events[1].data["answer"] == "no"
 
 
 async def test_what_nobody_could_read_is_not_asked(gate: Gate) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,7 @@ def catalogue(
     servers: Mapping[str, McpServer],
     *,
     taken: Collection[str],
+    redact: Callable[[str], str],
 ) -> tuple[tuple[Tool[Any], ...], tuple[Listed, ...]]:
     """Return the tools of servers, sorted by name, and a table of them.
 
@@ -58,6 +59,7 @@ def catalogue(
         links: started servers by name.
         servers: their entries.
         taken: names of the other tools.
+        redact: for what servers say of their tools.
 
     Raises:
         SpecError: a chosen tool is not there, or there are too many.
@@ -69,7 +71,9 @@ def catalogue(
     }
     names = names_for(chosen, {*taken, McpResource.name})
     tools = [
-        _tool(links[server], names[server, remote], told, servers[server])
+        _tool(
+            links[server], names[server, remote], told, servers[server], redact=redact
+        )
         for (server, remote), told in chosen.items()
     ]
     tools.sort(key=lambda tool: tool.name)
@@ -113,18 +117,31 @@ def _named(names: Iterable[str]) -> str:
     return listed(one_line(clean_text(each)) for each in names)
 
 
-def _tool(link: Link, name: str, told: Json, server: McpServer) -> McpTool:
+def _tool(
+    link: Link,
+    name: str,
+    told: Json,
+    server: McpServer,
+    *,
+    redact: Callable[[str], str],
+) -> McpTool:
     remote = told["name"]
     schema = told["inputSchema"]
     shown = shown_schema(schema)
     hints = told.get("annotations") or {}
+
+    def fit(text: str) -> str:
+        return redact(clean_text(text))
+
     return McpTool(
         link,
         name=name,
         remote=remote,
-        description=_description(link.name, name, told, shown),
+        description=_description(link.name, name, told, shown, fit),
         args=json_args(
-            "McpArgs", shown=_clean(shown.schema), checked=written_out(schema)
+            "McpArgs",
+            shown=with_texts(shown.schema, fit),
+            checked=written_out(schema),
         ),
         effects="repeatable" if hints.get("readOnlyHint") is True else "effects",
         call_s=server.call_s,
@@ -132,7 +149,9 @@ def _tool(link: Link, name: str, told: Json, server: McpServer) -> McpTool:
     )
 
 
-def _description(server: str, name: str, told: Json, shown: Shown) -> str:
+def _description(
+    server: str, name: str, told: Json, shown: Shown, fit: Callable[[str], str]
+) -> str:
     """Return the server's words in our form: one paragraph, bounded, origin told.
 
     They are a stranger's, so what they say is told as a description of a tool and no
@@ -142,15 +161,9 @@ def _description(server: str, name: str, told: Json, shown: Shown) -> str:
     origin = f"[MCP server {one_line(server)}"
     if name != remote:
         origin += f", tool {one_line(remote, 200)}"
-    said = one_line(clean_text(told.get("description") or told.get("title") or ""))
+    said = one_line(fit(told.get("description") or told.get("title") or ""))
     said = shortened(said, MAX_DESCRIPTION_CHARS)
-    return clean_text(" ".join([f"{origin}]", said, *shown.notes]).strip())
-
-
-def _clean(schema: Json) -> Json:
-    """Return a schema whose texts can be sent."""
-    found: Json = with_texts(schema, clean_text)
-    return found
+    return fit(" ".join([f"{origin}]", said, *shown.notes]).strip())
 
 
 def _row(tool: McpTool) -> Listed:

@@ -196,7 +196,7 @@ class Link:
             error = leaf(group)
             if isinstance(error, SpecError):
                 self.fault = error
-            return _why(error)
+            return _why(error, self._redact)
         return ""
 
     def _tell(self) -> None:
@@ -205,8 +205,8 @@ class Link:
         changed.set()
 
 
-def _why(error: BaseException) -> str:
-    said = one_line(str(error), _SAID_CHARS)
+def _why(error: BaseException, redact: Callable[[str], str]) -> str:
+    said = one_line(redact(str(error)), _SAID_CHARS)
     if isinstance(error, Lost | Refused | OrchestratorError):
         return said
     return f"{type(error).__name__}{said and f': {said}'}"

@@ -66,7 +66,7 @@ async def open_servers(
         servers: by name, checked, with their variables filled in.
         workspace: folder that relative paths count from.
         sandbox: of the run: with what its task allows; None: there is none.
-        redact: for what servers say, in messages.
+        redact: for what servers say, in messages and in descriptions.
         taken: names of the other tools.
         env: our environment.
 
@@ -78,7 +78,7 @@ async def open_servers(
         yield Servers((), ())
         return
     _require_sdk()
-    place = _Place(workspace, sandbox, dict(os.environ if env is None else env))
+    place = _Place(workspace, sandbox, dict(os.environ if env is None else env), redact)
     links = {
         name: Link(
             name,
@@ -96,7 +96,7 @@ async def open_servers(
             for link in links.values():
                 await link.first.wait()
             _check_started(links, servers, sandbox)
-            tools, rows = catalogue(links, servers, taken=taken)
+            tools, rows = catalogue(links, servers, taken=taken, redact=redact)
             yield Servers(tools, rows)
         except Exception as error:  # noqa: BLE001 - raised again, out of the group
             failure = error
@@ -143,6 +143,7 @@ class _Place:
     workspace: Path
     sandbox: Sandbox | None
     env: Mapping[str, str]
+    redact: Callable[[str], str]
 
     def opener(self, name: str, server: McpServer) -> Opener:
         """Return what opens a session with a server."""
@@ -181,12 +182,12 @@ class _Place:
         )
         async with open_child(command) as child:
             child.gone = life.gone
-            life.story = lambda: _story(child)
+            life.story = lambda: _story(child, self.redact)
             async with sdk.over_pipes(child) as session:
                 yield session
 
 
-def _story(child: Child) -> str:
-    said = one_line(clean(child.said))[-_SAID_CHARS:]
+def _story(child: Child, redact: Callable[[str], str]) -> str:
+    said = one_line(redact(clean(child.said)))[-_SAID_CHARS:]
     parts = [child.fate, f"it said: {said}" if said else ""]
     return "; ".join(part for part in parts if part)
