@@ -70,7 +70,7 @@ class Changes:
                 each = known.get(change.path) or FileDiff(change.path, change, change)
                 agents = {**each.agents, agent: each.agents.get(agent, 0) + 1}
                 known[change.path] = replace(each, last=change, agents=agents)
-        return [each for _, each in sorted(known.items()) if not each.is_none]
+        return [each for _, each in sorted(known.items()) if not each.is_unchanged]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +90,8 @@ class FileDiff:
     agents: dict[str, int] = field(default_factory=dict)
 
     @property
-    def is_none(self) -> bool:
-        """Return whether it is as it was."""
+    def is_unchanged(self) -> bool:
+        """Return whether it is as it was before the run."""
         return self.first.before_sha256 == self.last.after_sha256
 
     @property

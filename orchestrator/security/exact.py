@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote
 from orchestrator.security.formats import CREDENTIAL, Span
 from orchestrator.security.values import is_stand_in, is_wordy
 
-__all__ = ["MIN_CHARS", "Learnt", "Needle", "Needles", "encoded", "is_distinct"]
+__all__ = ["Learnt", "Needle", "Needles", "encoded"]
 
 MIN_CHARS: Final = 8
 MAX_CHARS: Final = 512
@@ -108,7 +108,7 @@ class Learnt:
             if known is not None:
                 self._values[value] = known
                 return
-            if not is_distinct(value):
+            if not _is_distinct(value):
                 return
             self._values[value] = tuple(_spellings(value, kind))
             if len(self._values) > self._most:
@@ -125,7 +125,7 @@ class Learnt:
         return needles.find(text)
 
 
-def is_distinct(value: str) -> bool:
+def _is_distinct(value: str) -> bool:
     """Return whether a value is a secret wherever it stands: unlike any word."""
     if not MIN_CHARS <= len(value) <= MAX_CHARS or is_stand_in(value):
         return False
@@ -213,4 +213,4 @@ def _plain(value: str) -> Iterable[str]:
             candidates.append(data.decode())
     except (binascii.Error, ValueError):
         pass
-    return filter(is_distinct, candidates)
+    return filter(_is_distinct, candidates)

@@ -22,7 +22,7 @@ from orchestrator.security.placeholders import (
 )
 from orchestrator.security.places import placed_secrets
 
-__all__ = ["PLACEHOLDER", "Redactor"]
+__all__ = ["Redactor"]
 
 LEAST_CHARS = 8
 """No secret is shorter: of those with a name beside them, name and value together."""

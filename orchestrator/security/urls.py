@@ -13,7 +13,6 @@ from orchestrator.errors import ToolError
 from orchestrator.security.addresses import host_problem, port_problem
 
 __all__ = [
-    "MAX_URL_CHARS",
     "WebAddress",
     "canonical",
     "is_url",

@@ -11,7 +11,14 @@ from pathlib import Path
 from orchestrator.ids import sha256
 from orchestrator.security.workspace import Workspace
 
-__all__ = ["MAX_FILES", "UNKNOWN", "Baseline", "Difference", "Version"]
+__all__ = [
+    "MAX_FILES",
+    "MAX_FILE_BYTES",
+    "UNKNOWN",
+    "Baseline",
+    "Difference",
+    "Version",
+]
 
 MAX_FILES = 100_000
 MAX_FILE_BYTES = 256 * 1024

@@ -61,11 +61,6 @@ class Changed:
     version: Version
     change: FileChange
 
-    @property
-    def files(self) -> tuple[FileSeen, ...]:
-        """Return what the agent knows of it now, as the output of a tool has it."""
-        return (self.version.seen,)
-
 
 class Writer:
     """Changes files, one at a time; one for all agents of a run.

@@ -244,7 +244,8 @@ def _told(edit: _Edit, changed: Changed) -> str:
 
 
 def _output(told: str, changed: Changed) -> ToolOutput:
-    files = tuple(seen for seen in changed.files if seen.artifact)
+    seen = changed.version.seen
+    files = (seen,) if seen.artifact else ()
     return ToolOutput(told, files=files, changes=(changed.change,))
 
 

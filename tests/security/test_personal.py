@@ -19,7 +19,8 @@ from planted_secrets import (
 
 from orchestrator.extras import is_installed
 from orchestrator.security.personal import KINDS
-from orchestrator.security.redaction import PLACEHOLDER, Redactor
+from orchestrator.security.placeholders import PLACEHOLDER
+from orchestrator.security.redaction import Redactor
 
 MOBILE = "138" + "13812345"
 MAIL = "ann@" + "acme.com"

@@ -15,7 +15,8 @@ from made_up_secrets import FORMS, KEY_BODY, NAMED, PASSWORD, pem
 from orchestrator.security.formats import _windows
 from orchestrator.security.numbers import long_numbers
 from orchestrator.security.own import own_secrets
-from orchestrator.security.redaction import LEAST_CHARS, PLACEHOLDER, Redactor
+from orchestrator.security.placeholders import PLACEHOLDER
+from orchestrator.security.redaction import LEAST_CHARS, Redactor
 
 LINE_ENDS = re.compile(r"\r\n|\n|\r")
 REDACTOR = Redactor(b"salt of this run")

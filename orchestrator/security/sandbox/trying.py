@@ -11,9 +11,9 @@ from pathlib import Path
 from orchestrator.security.sandbox.description import Sandbox
 from orchestrator.security.workspace import Workspace
 
-__all__ = ["INSTALL", "available"]
+__all__ = ["available"]
 
-INSTALL = (
+_INSTALL = (
     "apt-get install bubblewrap (Debian, Ubuntu), dnf install bubblewrap (Fedora) or "
     "pacman -S bubblewrap (Arch)"
 )
@@ -39,7 +39,7 @@ def available() -> str:
     Tried once for each process, with a command that does nothing.
     """
     if shutil.which("bwrap") is None:
-        return f"bubblewrap (`bwrap`) is not installed; install it: {INSTALL}"
+        return f"bubblewrap (`bwrap`) is not installed; install it: {_INSTALL}"
     with tempfile.TemporaryDirectory() as folder:
         command = Sandbox(Workspace(Path(folder))).command(["true"])
         try:

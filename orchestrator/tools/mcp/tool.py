@@ -19,7 +19,7 @@ from orchestrator.tools.mcp.results import of_call, of_resource
 from orchestrator.tools.mcp.session import Session
 from orchestrator.tools.permits import with_secrets
 
-__all__ = ["McpResource", "McpResourceArgs", "McpTool"]
+__all__ = ["McpResource", "McpTool"]
 
 T = TypeVar("T")
 
