@@ -8,6 +8,8 @@ contract, and pydantic alone would take most of it.
 from __future__ import annotations
 
 import os
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import click
@@ -63,7 +65,8 @@ def check(
     overrides = overrides_of(settings)
     if model is not None:
         overrides["model"] = model
-    report = check_task(task_file, overrides, os.environ, Path.cwd())
+    with redirect_stdout(sys.stderr):  # what modules of the user's print
+        report = check_task(task_file, overrides, os.environ, Path.cwd())
     if as_json:
         print_json(report)
         return

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import anyio
 import anyio.to_thread
@@ -14,7 +15,7 @@ import structlog
 
 from orchestrator.agent.rebuild import NOT_BEGUN, AgentPast
 from orchestrator.agent.spec import Outcome
-from orchestrator.errors import ModelError, OrchestratorError, StoreError
+from orchestrator.errors import ModelError, OrchestratorError, SpecError, StoreError
 from orchestrator.events import Event, RunEnded
 from orchestrator.ids import LEAD, run_id
 from orchestrator.messages import encode
@@ -29,6 +30,7 @@ from orchestrator.runtime.progress import MIN_INTERVAL_S
 from orchestrator.runtime.result import BUG, EXIT_CODES, RunResult
 from orchestrator.runtime.session import Session, opened, started
 from orchestrator.runtime.verdict import Bug, judged
+from orchestrator.spec.task import Task
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.disk import write_atomic
 from orchestrator.store.eventlog import EventLog
@@ -64,10 +66,12 @@ async def start(prepared: Prepared, host: Host, live: Live | None = None) -> Run
     """Run a task in a new folder and return what it came to.
 
     Raises:
-        SpecError: an MCP server of the task cannot be started; nothing was spent.
+        SpecError: an MCP server of the task cannot be started, or commands could
+            change earlier runs; nothing was spent.
         StoreError: the runs folder cannot be written; nothing was spent.
     """
     live = live or Live()
+    _check_place(prepared.task, host.runs_dir)
     folder = create(host.runs_dir, _free_id(prepared.task.name, host))
     salt = secrets.token_bytes(16)
     try:
@@ -89,6 +93,20 @@ async def start(prepared: Prepared, host: Host, live: Live | None = None) -> Run
     finally:
         if not live.has_begun:  # nothing was spent: nothing is left behind
             shutil.rmtree(folder.path, ignore_errors=True)
+
+
+def _check_place(task: Task, runs_dir: Path) -> None:
+    """Refuse commands in a workspace whose top level earlier runs lie in.
+
+    Each would have to be hidden on its own, and there may be thousands.
+    """
+    is_changed = {"shell", "write"} <= task.permissions.keys()
+    if is_changed and runs_dir.resolve() == task.workspace.resolve():
+        raise SpecError(
+            "runs would lie in it directly, where commands could change earlier ones; "
+            "name another folder for them with `--runs-dir`",
+            field="workspace",
+        )
 
 
 def _free_id(name: str, host: Host) -> str:

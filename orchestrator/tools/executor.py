@@ -172,13 +172,14 @@ class Executor:
         names = [each for each in self.registry.names if each in allowed]
         close = get_close_matches(name.strip().lower()[:_NAME_CHARS], names, n=1)
         hint = f" Did you mean `{close[0]}`?" if close else ""
-        if name in allowed:  # it was there when the agent started
-            return f"`{name}` is no longer available.{hint} Tools: {listed(names)}."
         if name in NEEDS:
             return (
-                f"`{name}` is not there: the task does not allow {NEEDS[name]} in this "
-                f"run, and only the task can. Tools: {listed(names)}."
+                f"`{name}` is not there: {NEEDS[name]} is not allowed here, by the "
+                "task or since nobody is there to be asked. "
+                f"Tools: {listed(names)}."
             )
+        if name in allowed:  # it was there when the agent started
+            return f"`{name}` is no longer available.{hint} Tools: {listed(names)}."
         return f"There is no tool {shown(name)}.{hint} Tools: {listed(names)}."
 
     async def _run_together(

@@ -283,6 +283,8 @@ def _output(result: object) -> ToolOutput:
         return ToolOutput(result)
     if result is None:
         return ToolOutput("done")
+    if inspect.isgenerator(result) or inspect.isasyncgen(result):
+        raise TypeError("it gives its results one by one; a tool returns them all")
     return ToolOutput(_json_text(result))
 
 

@@ -381,3 +381,11 @@ async def test_a_server_gets_its_secret_again_on_resume_and_tells_it_to_nobody(
     events = [each for each in ended.events() if each.kind != "model.answered"]
     assert token not in repr(events)
     assert token not in ended.text("task.yaml")
+
+
+async def test_commands_are_refused_where_they_could_change_earlier_runs(
+    bench: RunBench,
+) -> None:
+    async with Orchestrator(runs_dir=bench.root, model=ScriptedModel([])) as here:
+        with pytest.raises(SpecError, match="could change earlier ones"):
+            await here.run(bench.task(allow=["write", "shell"]))

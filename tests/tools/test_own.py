@@ -308,3 +308,16 @@ def test_a_default_that_json_cannot_hold_is_not_told() -> None:
 def test_effects_are_one_of_three() -> None:
     with pytest.raises(TypeError, match="allowed: reads, repeatable, effects"):
         tool(effects="none")(wordy)  # type: ignore[call-overload]
+
+
+async def test_results_one_by_one_are_no_result(tmp_path: Path) -> None:
+    @tool
+    def counts() -> Any:
+        """Count."""
+        yield 1
+
+    bench = ToolBench(tmp_path, tools=[counts])
+    [result] = await bench.run(CallSpec("t1", "counts", {}))
+
+    assert result.is_error
+    assert "a tool returns them all" in str(result.content)
