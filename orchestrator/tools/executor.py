@@ -174,9 +174,8 @@ class Executor:
         hint = f" Did you mean `{close[0]}`?" if close else ""
         if name in NEEDS:
             return (
-                f"`{name}` is not there: {NEEDS[name]} is not allowed here, by the "
-                "task or since nobody is there to be asked. "
-                f"Tools: {listed(names)}."
+                f"`{name}` is not there: {NEEDS[name]} is not allowed here, or nobody "
+                f"is there to be asked. Tools: {listed(names)}."
             )
         if name in allowed:  # it was there when the agent started
             return f"`{name}` is no longer available.{hint} Tools: {listed(names)}."
