@@ -26,6 +26,7 @@ from orchestrator.spec.complaints import complaints, describe, unknown_key
 __all__ = [
     "FIELD",
     "FOREIGN_KEYS",
+    "TYPES",
     "VARIABLE",
     "McpServer",
     "Raw",
@@ -49,7 +50,7 @@ FOREIGN_KEYS = frozenset(
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,64}")
-_TYPES = {
+TYPES = {
     "stdio": "stdio",
     "http": "http",
     "streamable-http": "http",
@@ -121,7 +122,7 @@ class McpServer(BaseModel):
                 "`sse` is the transport of before 2025 and is not spoken here; most "
                 "such servers speak `http` at another path"
             )
-        return _TYPES.get(value, value) if isinstance(value, str) else value
+        return TYPES.get(value, value) if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _can_be_reached(self) -> McpServer:

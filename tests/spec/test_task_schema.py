@@ -32,6 +32,17 @@ from orchestrator.spec.task_schema import task_schema
         pytest.param(
             {
                 "objective": "x",
+                "mcp_servers": {
+                    "git": {"command": "a", "env": {"PORT": 8080}, "autoApprove": []},
+                    "far": {"url": "https://a.example", "type": "streamable-http"},
+                    "ours": {"file": ".mcp.json", "call_s": 300},
+                },
+            },
+            id="servers",
+        ),
+        pytest.param(
+            {
+                "objective": "x",
                 "model": {"summaries": "a"},
                 "effort": {"summaries": "low"},
                 "context_policy": {"preset": "short", "shares": {"recent": 0.2}},
