@@ -43,6 +43,8 @@ class RunStarted(Payload):
     A model whose price is unknown is not in it."""
     tool_folders: list[str] = field(default_factory=list)
     """Where the user's own tools were looked for, besides what is installed."""
+    redact: list[str] = field(default_factory=list)
+    """What is replaced by placeholders besides secrets: `personal`, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from orchestrator.events import (
     ContextCleared,
@@ -16,6 +17,7 @@ from orchestrator.events import (
     ModelAnswered,
     RunStarted,
 )
+from orchestrator.extras import is_installed
 from orchestrator.messages import with_texts
 from orchestrator.security.own import own_secrets
 from orchestrator.security.redaction import Redactor
@@ -47,7 +49,7 @@ class Pages:
     def event(self, event: Event) -> Event:
         """Return the event as it may be shown; those of a run come in order."""
         if event.kind == RunStarted.KIND:
-            self._salted(event.data.get("salt"))
+            self._begun(event.data)
         told = {
             name: with_texts(event.data[name], self._redact)
             for name in _OF_MODELS.get(event.kind, ())
@@ -55,9 +57,14 @@ class Pages:
         }
         return replace(event, data={**event.data, **told}) if told else event
 
-    def _salted(self, salt: object) -> None:
+    def _begun(self, data: Mapping[str, Any]) -> None:
+        """Redact from here on as the run did, as far as this machine can."""
         try:
-            key = bytes.fromhex(str(salt))
+            key = bytes.fromhex(str(data.get("salt")))
         except ValueError:  # the record is damaged
             return
-        self._redact = Redactor(key, self._own).redact
+        wanted = data.get("redact")
+        is_personal = isinstance(wanted, list) and "personal" in wanted
+        self._redact = Redactor(
+            key, self._own, personal=is_personal and is_installed("personal")
+        ).redact

@@ -317,6 +317,7 @@ def started(session: Session, salt: bytes) -> RunStarted:
         context=[asdict(each) for each in session.context_files],
         prices=prices(session),
         tool_folders=[str(each) for each in prepared.tool_folders],
+        redact=[each for each in task.redact if each != "secrets"],
     )
 
 
