@@ -26,6 +26,7 @@ from orchestrator.spec.complaints import complaints, describe, unknown_key
 __all__ = [
     "FIELD",
     "FOREIGN_KEYS",
+    "TYPES",
     "VARIABLE",
     "McpServer",
     "Raw",
@@ -49,13 +50,14 @@ FOREIGN_KEYS = frozenset(
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,64}")
-_TYPES = {
+TYPES = {
     "stdio": "stdio",
     "http": "http",
     "streamable-http": "http",
     "streamable_http": "http",
     "streamableHttp": "http",
 }
+"""What may be written as `type`, and what it means."""
 
 
 def _as_text(value: object) -> object:
@@ -79,17 +81,21 @@ class McpServer(BaseModel):
         extra="forbid",
         frozen=True,
         allow_inf_nan=False,
+        use_attribute_docstrings=True,
     )
 
     type: Literal["stdio", "http"] = "stdio"
     """How it speaks. Default: `stdio` with a `command`, `http` with a `url`."""
     command: str = ""
+    """A program to start, by its name or path."""
     args: tuple[Text, ...] = Field(default=(), repr=False)
+    """Of the program."""
     env: dict[str, Text] = Field(default_factory=dict, repr=False)
     """Its whole environment, besides PATH and its like."""
     cwd: str = ""
     """Relative to the workspace, which is the default."""
     url: str = Field(default="", repr=False)
+    """Of a server that speaks streamable HTTP."""
     headers: dict[str, Text] = Field(default_factory=dict, repr=False)
     """Sent with every request."""
     sandbox: bool = True
@@ -105,6 +111,7 @@ class McpServer(BaseModel):
     call_s: float = Field(default=120, gt=0, le=3600)
     """Time of one call."""
     disabled: bool = False
+    """Leave it out."""
 
     @model_validator(mode="before")
     @classmethod
@@ -121,7 +128,7 @@ class McpServer(BaseModel):
                 "`sse` is the transport of before 2025 and is not spoken here; most "
                 "such servers speak `http` at another path"
             )
-        return _TYPES.get(value, value) if isinstance(value, str) else value
+        return TYPES.get(value, value) if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _can_be_reached(self) -> McpServer:
