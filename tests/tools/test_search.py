@@ -439,7 +439,7 @@ def test_the_list_of_processes_does_not_show_what_is_searched_for(
             commands.append(command)
             super().__init__(command, **options)
 
-    monkeypatch.setattr(ripgrep.subprocess, "Popen", Watched)
+    monkeypatch.setattr(subprocess, "Popen", Watched)
 
     lines = lines_of_ripgrep([PATTERN, KEY, "--", "a.txt"], folder=tmp_path)
 

@@ -16,7 +16,7 @@ from orchestrator.tools.mcp.link import Link
 from orchestrator.tools.mcp.names import names_for
 from orchestrator.tools.mcp.schemas import written_out
 from orchestrator.tools.mcp.session import Json
-from orchestrator.tools.mcp.shown import Shown, shown_schema
+from orchestrator.tools.mcp.shown import Shown, known_keys, shown_schema
 from orchestrator.tools.mcp.tool import McpResource, McpTool
 from orchestrator.tools.registry import tokens_of
 
@@ -142,6 +142,7 @@ def _tool(
             "McpArgs",
             shown=with_texts(shown.schema, fit),
             checked=written_out(schema),
+            known=known_keys(schema),
         ),
         effects="repeatable" if hints.get("readOnlyHint") is True else "effects",
         call_s=server.call_s,
