@@ -36,11 +36,18 @@ def complaints(
         data: plain data, to tell places in it from pydantic's own labels.
     """
     found: dict[Where, str] = {}
+    choices: set[Where] = set()
     details = error.errors(include_url=False, include_context=True)
     for detail in sorted(details, key=lambda each: each["type"] != "extra_forbidden"):
         where = _place(detail, data)
         found.setdefault(where, _message(detail, model, where))
-    return list(found.items())
+        if detail["type"] == "literal_error" and isinstance(detail["input"], dict):
+            choices.add(where)
+    # A mapping in the place of a word is one that was meant: what is within is wrong.
+    meant_as_mapping = {
+        where for where in choices for each in found if where == each[:-1]
+    }
+    return [each for each in found.items() if each[0] not in meant_as_mapping]
 
 
 def _place(detail: ErrorDetails, data: object) -> Where:

@@ -57,6 +57,7 @@ TYPES = {
     "streamable_http": "http",
     "streamableHttp": "http",
 }
+"""What may be written as `type`, and what it means."""
 
 
 def _as_text(value: object) -> object:
@@ -80,17 +81,21 @@ class McpServer(BaseModel):
         extra="forbid",
         frozen=True,
         allow_inf_nan=False,
+        use_attribute_docstrings=True,
     )
 
     type: Literal["stdio", "http"] = "stdio"
     """How it speaks. Default: `stdio` with a `command`, `http` with a `url`."""
     command: str = ""
+    """A program to start, by its name or path."""
     args: tuple[Text, ...] = Field(default=(), repr=False)
+    """Of the program."""
     env: dict[str, Text] = Field(default_factory=dict, repr=False)
     """Its whole environment, besides PATH and its like."""
     cwd: str = ""
     """Relative to the workspace, which is the default."""
     url: str = Field(default="", repr=False)
+    """Of a server that speaks streamable HTTP."""
     headers: dict[str, Text] = Field(default_factory=dict, repr=False)
     """Sent with every request."""
     sandbox: bool = True
@@ -106,6 +111,7 @@ class McpServer(BaseModel):
     call_s: float = Field(default=120, gt=0, le=3600)
     """Time of one call."""
     disabled: bool = False
+    """Leave it out."""
 
     @model_validator(mode="before")
     @classmethod

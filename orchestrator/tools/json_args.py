@@ -56,6 +56,8 @@ class JsonArgs(BaseModel):
 
     shown_schema: ClassVar[Schema] = {"type": "object", "properties": {}}
     checker: ClassVar[Any] = None
+    known: ClassVar[frozenset[str] | None] = None
+    """Keys on top, where there are no others; None: there may be."""
 
     @classmethod
     def model_json_schema(cls, *_args: Any, **_options: Any) -> Schema:  # noqa: ANN401 - pydantic's own
@@ -76,19 +78,27 @@ class JsonArgs(BaseModel):
             mended = [_mend(data, problem) for problem in problems]
             if not any(mended):
                 break
-        if problems:
-            details = [each for problem in problems for each in _details(problem)]
+        details = [each for problem in problems for each in _details(problem)]
+        details += _strangers(cls.known, data, details)
+        if details:
             raise ModelError.from_exception_data(cls.__name__, details)
         return super().model_validate(data, **options)
 
 
-def json_args(name: str, *, shown: Schema, checked: Schema) -> type[JsonArgs]:
+def json_args(
+    name: str,
+    *,
+    shown: Schema,
+    checked: Schema,
+    known: frozenset[str] | None = None,
+) -> type[JsonArgs]:
     """Return the argument model of a tool.
 
     Args:
         name: of the class; only seen in traces.
         shown: what the model is told; an object on top, without references.
         checked: what is checked before a call, of draft 2020-12, without references.
+        known: all keys that there are; others are refused. None: there may be others.
     """
     checker = _Validator(checked, registry=Registry())
     return type(
@@ -99,6 +109,7 @@ def json_args(name: str, *, shown: Schema, checked: Schema) -> type[JsonArgs]:
             "__annotations__": {},
             "shown_schema": shown,
             "checker": checker,
+            "known": known,
         },
     )
 
@@ -193,8 +204,9 @@ def _details(error: ValidationError) -> Iterator[InitErrorDetails]:
                 )
         return
     kinds = _wanted(error)
-    if kinds in (["array"], ["object"]):
-        kind = "list_type" if kinds == ["array"] else "dict_type"
+    real = [each for each in kinds if each != "null"]
+    if real in (["array"], ["object"]) and (real == kinds or isinstance(found, str)):
+        kind = "list_type" if real == ["array"] else "dict_type"
         yield InitErrorDetails(type=kind, loc=place, input=found)
         return
     said = f"must be {' or '.join(kinds)}" if kinds else _said(error)
@@ -203,6 +215,18 @@ def _details(error: ValidationError) -> Iterator[InitErrorDetails]:
         loc=place,
         input=found,
     )
+
+
+def _strangers(
+    known: frozenset[str] | None, data: object, told: list[InitErrorDetails]
+) -> Iterator[InitErrorDetails]:
+    """Yield the keys that nobody knows, but those that the schema itself refuses."""
+    if known is None or not isinstance(data, dict):
+        return
+    places = {each.get("loc") for each in told}
+    for name, value in data.items():
+        if name not in known and (name,) not in places:
+            yield InitErrorDetails(type="extra_forbidden", loc=(name,), input=value)
 
 
 def _said(error: ValidationError) -> str:

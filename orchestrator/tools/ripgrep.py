@@ -18,7 +18,10 @@ from typing import NoReturn
 from orchestrator.errors import ToolError
 from orchestrator.tools.threads import stop_if_abandoned
 
-__all__ = ["lines_of_ripgrep"]
+__all__ = ["PATTERN", "lines_of_ripgrep"]
+
+PATTERN = "--file"
+"""What stands before a pattern that the list of processes must not show."""
 
 _COMMON = (
     "--no-config",
@@ -35,6 +38,7 @@ _MAX_LINE_BYTES = 1 << 26
 _POLL_MS = 50
 _CTRL_C_S = 1.0
 _SAID_CHARS = 600
+_MAX_PATTERN_BYTES = 16_000
 # What it says of a file or folder that it could not read.
 _UNREAD = re.compile(r"^rg: (?P<path>.+?): .*\(os error \d+\)\n?", re.MULTILINE)
 _OTHER_ENGINE = re.compile(r"\n*[^\n]*--pcre2[^\n]*|\n*[^\n]*PCRE2[^\n]*")
@@ -54,7 +58,8 @@ def lines_of_ripgrep(
     thread this runs in.
 
     Args:
-        arguments: what to search for and where; paths relative to `folder`.
+        arguments: what to search for and where; paths relative to `folder`. A pattern
+            behind `PATTERN` gets to ripgrep through a pipe.
         folder: the working folder.
         ignore: further lines in the form of `.gitignore`, weaker than those found.
         limit_s: seconds after which the process is killed.
@@ -64,6 +69,7 @@ def lines_of_ripgrep(
         ToolError: ripgrep is missing, refuses its arguments, or takes too long.
     """
     command = [_program(), *_COMMON, *arguments]
+    pipe = _piped(command)
     given = None
     if ignore:
         command[1:1] = ["--ignore-file", "/dev/stdin"]
@@ -75,9 +81,13 @@ def lines_of_ripgrep(
             stdin=subprocess.PIPE if given else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            pass_fds=pipe,
         )
     except (OSError, ValueError) as error:
         raise ToolError(f"ripgrep cannot be started: {error}") from error
+    finally:
+        for end in pipe:
+            os.close(end)
     said = bytearray()
     with process:
         try:
@@ -99,6 +109,32 @@ def lines_of_ripgrep(
     if process.returncode not in (0, 1) and text:
         text = _OTHER_ENGINE.sub("", text).removeprefix("rg: ")
         raise ToolError(f"ripgrep refuses this: {text[:_SAID_CHARS]}")
+
+
+def _piped(command: list[str]) -> tuple[int, ...]:
+    """Put the pattern of `command` into a pipe, and the pipe in its place.
+
+    Returns:
+        The end to read from, if there is a pattern.
+
+    Raises:
+        ToolError: it is longer than a pipe holds, or of several lines.
+    """
+    if PATTERN not in command:
+        return ()
+    at = command.index(PATTERN) + 1
+    pattern = command[at].encode("utf-8", "surrogatepass")
+    if len(pattern) > _MAX_PATTERN_BYTES:
+        raise ToolError("`pattern` is too long, with what its placeholders stand for")
+    if b"\n" in pattern:
+        raise ToolError(
+            "`pattern` holds a literal line end; lines are matched one by one"
+        )
+    reading, writing = os.pipe()
+    os.write(writing, pattern)
+    os.close(writing)
+    command[at] = f"/dev/fd/{reading}"
+    return (reading,)
 
 
 def _ended_by_signal(number: int) -> NoReturn:

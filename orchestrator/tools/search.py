@@ -27,8 +27,9 @@ from orchestrator.tools.converted import (
 )
 from orchestrator.tools.globs import asks_for_hidden, ignore_lines, matcher
 from orchestrator.tools.hits import FileHit, Shower, parse_line
-from orchestrator.tools.ripgrep import lines_of_ripgrep
+from orchestrator.tools.ripgrep import PATTERN, lines_of_ripgrep
 from orchestrator.tools.scan import MAX_LITERAL_CHARS, Scan, simple_scan
+from orchestrator.tools.sought import as_in_files
 from orchestrator.tools.versions import opened
 
 __all__ = ["Glob", "Grep"]
@@ -87,12 +88,15 @@ class Grep:
 
         Raises:
             OutsideWorkspace: the path leads out of the workspace or its scope.
-            ToolError: there is no such path, or ripgrep refuses the pattern.
+            ToolError: there is no such path, ripgrep refuses the pattern, or what a
+            placeholder in it stands for is not at hand.
         """
         if "\0" in args.pattern:
             raise ToolError("`pattern` holds a NUL character")
         target = _target(args.path, context)
-        search = _Search(args, target, context, self.limits)
+        pattern = as_in_files(args.pattern, context)
+        sought = args.model_copy(update={"pattern": pattern})
+        search = _Search(sought, target, context, self.limits)
         shower = Shower(context, max_matches=args.max_matches)
         with closing(search.hits()) as hits:
             if args.output == "lines":
@@ -193,7 +197,7 @@ def _small_text(workspace: Workspace, name: str) -> str | None:
 
 
 def _options(args: GrepArgs) -> list[str]:
-    options = ["--with-filename", "--null", "--crlf", "--regexp", args.pattern]
+    options = ["--with-filename", "--null", "--crlf", PATTERN, args.pattern]
     if args.output == "lines":
         around = ["--context", str(args.context_lines)]
         return [*options, "--line-number", "--column", "--no-heading", *around]

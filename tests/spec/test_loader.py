@@ -120,6 +120,7 @@ BAD = [
     ("objective: x\neffort: hgh", 2, "effort", "did you mean `high`"),
     ("objective: x\nagents: [lead]", 2, "agents.0", "the lead itself"),
     ("objective: x\nallow: [shel]", 2, "allow.0", "did you mean `shell`"),
+    ("objective: x\nallow: [{shell: yes}]", 2, "allow.0.shell", "must be one of ask"),
     ("objective: x\ndeliverable: {format: xml}", 2, "deliverable.format", "markdown"),
     ("objective: x\ndeliverable: {schema: {}}", 2, "deliverable.schema", "json"),
     ("- a", 1, "", "must hold `key: value` lines"),

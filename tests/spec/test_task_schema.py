@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from orchestrator.cli.starter import STARTER
+from orchestrator.spec.mcp_servers import FOREIGN_KEYS, McpServer
 from orchestrator.spec.task_schema import task_schema
 
 
@@ -49,6 +50,24 @@ from orchestrator.spec.task_schema import task_schema
             },
             id="context",
         ),
+        pytest.param(
+            {
+                "objective": "x",
+                "mcp_servers": {
+                    "a": {
+                        "command": "serve",
+                        "args": ["--port", 8080],
+                        "env": {"PORT": 8080, "DEBUG": True},
+                        "context_fields": {"list": ["items.id"]},
+                        "call_s": "${SECONDS}",
+                        "autoApprove": ["list"],
+                    },
+                    "b": {"type": "streamable-http", "url": "https://x.example/mcp"},
+                    "c": {"file": ".mcp.json", "tools": ["one"], "start_s": 5},
+                },
+            },
+            id="servers",
+        ),
         pytest.param(yaml.safe_load(STARTER), id="starter"),
     ],
 )
@@ -67,6 +86,9 @@ def test_the_schema_accepts_what_the_loader_accepts(task: dict[str, Any]) -> Non
         {"objective": "x", "context_policy": {"window_tokens": 5}},
         {"objective": "x", "context_policy": {"preset": "tiny"}},
         {"objective": "x", "context_policy": {"shares": {"recnt": 0.2}}},
+        {"objective": "x", "mcp_servers": {"a": {"comand": "serve"}}},
+        {"objective": "x", "mcp_servers": {"a": {"type": "sse", "url": "https://x"}}},
+        {"objective": "x", "mcp_servers": {"a": {"command": "serve", "call_s": 0}}},
     ],
 )
 def test_the_schema_refuses_what_the_loader_refuses(task: dict[str, Any]) -> None:
@@ -85,3 +107,12 @@ def test_every_number_of_the_context_is_explained(name: str) -> None:
     fields = task_schema()["$defs"][name]["properties"]
 
     assert [each for each, field in fields.items() if "description" not in field] == []
+
+
+def test_every_key_of_a_server_is_explained() -> None:
+    servers = task_schema()["properties"]["mcp_servers"]
+    fields = servers["additionalProperties"]["properties"]
+
+    ours = {*McpServer.model_fields, "file"}
+    assert [each for each in ours if "description" not in fields[each]] == []
+    assert set(fields) == {*ours, *FOREIGN_KEYS}

@@ -23,6 +23,13 @@ SCHEMA: dict[str, Any] = {
             "additionalProperties": False,
         },
         "kind": {"enum": ["a", "b"]},
+        "names": {
+            "anyOf": [
+                {"type": "array", "items": {"type": "string"}},
+                {"type": "null"},
+            ]
+        },
+        "more": {"type": ["object", "null"]},
     },
     "additionalProperties": False,
 }
@@ -53,6 +60,7 @@ def told(given: dict[str, Any], schema: dict[str, Any] = SCHEMA) -> list[str]:
         ({"tags": '[1, "2"]'}, {"tags": [1, 2]}),
         ({"where": '{"city": "Oslo"}'}, {"where": {"city": "Oslo"}}),
         ({"kind": "a", "n": None}, {"kind": "a"}),
+        ({"names": '["x"]', "more": '{"y": 1}'}, {"names": ["x"], "more": {"y": 1}}),
         ({"maybe": None}, {"maybe": None}),
     ],
 )
@@ -85,7 +93,7 @@ def test_a_text_that_may_be_a_text_stays_one() -> None:
          ["- `where.zip` is unknown; known keys there: `city`"]),
         ({"maybe": "x"}, ['- `maybe`: must be number or null; found "x"']),
         ({"zzz": 1}, ["- `zzz` is unknown; known keys there: "
-                      "`n`, `on`, `maybe`, `tags`, `where`, `kind`"]),
+                      "`n`, `on`, `maybe`, `tags`, `where`, `kind`, `names`, `more`"]),
         ({"n": 0, "kind": "c"}, ["- `n`: must be 1 or more; found 0",
                                  "- `kind`: must be one of 'a', 'b'; found \"c\""]),
     ],
@@ -105,6 +113,19 @@ def test_a_choice_tells_what_each_part_needs() -> None:
 @pytest.mark.parametrize("key", ["self", "model_config", "shown_schema", "_x", "城市"])
 def test_a_key_may_be_anything(key: str) -> None:
     assert parsed({key: 1}, OPEN) == {key: 1}
+
+
+def test_a_key_that_nobody_knows_is_refused_where_there_are_no_others() -> None:
+    schema = {"properties": {"a": {"type": "integer"}, "b": {}}}
+    model = json_args("Args", shown=schema, checked=schema, known=frozenset("ab"))
+
+    with pytest.raises(ToolError) as caught:
+        parse_arguments("tool", model, {"a": "1", "c": 2})
+
+    assert str(caught.value).splitlines()[1:] == [
+        "- `c` is unknown; known keys there: `a`, `b`"
+    ]
+    assert parse_arguments("tool", model, {"a": "1"}).model_extra == {"a": 1}
 
 
 def test_a_pattern_is_left_to_the_server() -> None:

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import re
 import shutil
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tool_bench import ToolBench
@@ -10,7 +13,7 @@ from orchestrator.errors import ToolError
 from orchestrator.messages import text_of
 from orchestrator.tools import ripgrep
 from orchestrator.tools.globs import matcher
-from orchestrator.tools.ripgrep import lines_of_ripgrep
+from orchestrator.tools.ripgrep import PATTERN, lines_of_ripgrep
 
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
@@ -367,3 +370,78 @@ async def test_a_name_with_a_line_end_is_not_taken_for_another_file(
 
     assert found.split("\n") == ["after.md:1:needle", "zz.md:1:needle"]
     assert names.split("\n") == ["after.md", "zz.md"]
+
+
+@pytest.mark.parametrize("path", [".", "conf.env"], ids=["folder", "file"])
+@pytest.mark.parametrize("form", ["as shown", "escaped"])
+async def test_a_placeholder_finds_its_secret_and_nothing_else(
+    bench: ToolBench, form: str, path: str
+) -> None:
+    bench.write("conf.env", f"name = x\nKEY = {KEY}\nsecret = none\n")
+    mark = bench.redactor.redact(KEY)
+    pattern = mark if form == "as shown" else re.escape(mark)
+
+    found = await bench.text("grep", pattern=f"KEY = {pattern}$", path=path)
+
+    assert found == f"conf.env:2:KEY = {mark}"
+
+
+async def test_a_secret_of_many_lines_is_found_by_its_placeholder(
+    bench: ToolBench,
+) -> None:
+    body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"
+    key = f"-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----"
+    bench.write("key.pem", f"{key}\n")
+    bench.write("cert.pem", "-----BEGIN PRIVATE KEY-----\n")
+    [mark] = bench.redactor.redact(key).split()
+
+    found = await bench.text("grep", pattern=mark, output="files")
+
+    assert found.splitlines()[0] == "key.pem"
+    assert "cert.pem" not in found
+
+
+async def test_a_placeholder_that_is_not_at_hand_is_told(bench: ToolBench) -> None:
+    bench.write("conf.env", "x\n")
+
+    told = await bench.error("grep", pattern="[secret:github:00000000]")
+
+    assert "read the place again" in told
+
+
+@pytest.mark.parametrize(
+    ("written", "pattern"),
+    [
+        pytest.param("<system-reminder>", "‹system", id="tag"),
+        pytest.param("[a2#1] claim", r"‹a2#1\]", id="finding"),
+        pytest.param("<|im_start|>", r"‹\|im_start", id="chat format"),
+    ],
+)
+async def test_a_mark_is_found_as_it_was_shown(
+    bench: ToolBench, written: str, pattern: str
+) -> None:
+    bench.write("notes.txt", f"nothing\n{written}\n")
+    shown = await bench.text("read_file", path="notes.txt")
+
+    found = await bench.text("grep", pattern=pattern)
+
+    assert found == f"notes.txt:2:{shown.splitlines()[-1].partition(chr(9))[2]}"
+
+
+def test_the_list_of_processes_does_not_show_what_is_searched_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text(f"{KEY}\n")
+    commands: list[list[str]] = []
+
+    class Watched(subprocess.Popen[bytes]):
+        def __init__(self, command: list[str], **options: Any) -> None:
+            commands.append(command)
+            super().__init__(command, **options)
+
+    monkeypatch.setattr(subprocess, "Popen", Watched)
+
+    lines = lines_of_ripgrep([PATTERN, KEY, "--", "a.txt"], folder=tmp_path)
+
+    assert list(lines) == [KEY.encode()]
+    assert KEY not in str(commands)

@@ -16,7 +16,7 @@ from orchestrator.tools.mcp.link import Link
 from orchestrator.tools.mcp.names import names_for
 from orchestrator.tools.mcp.schemas import written_out
 from orchestrator.tools.mcp.session import Json
-from orchestrator.tools.mcp.shown import Shown, shown_schema
+from orchestrator.tools.mcp.shown import Shown, known_keys, shown_schema
 from orchestrator.tools.mcp.tool import McpResource, McpTool
 from orchestrator.tools.registry import tokens_of
 
@@ -84,10 +84,15 @@ def catalogue(
         if link.has_resources
     }
     every: list[Tool[Any]] = [*tools]
+    _check_size(rows)
     if offering:
-        every.append(McpResource(offering))
-    _check_size(every, rows)
-    return tuple(sorted(every, key=lambda tool: tool.name)), rows
+        reader = McpResource(offering)
+        every.append(reader)
+        rows = (*rows, _row_of_reader(reader, offering))
+    return (
+        tuple(sorted(every, key=lambda tool: tool.name)),
+        tuple(sorted(rows, key=lambda row: row.name)),
+    )
 
 
 def _chosen(name: str, tools: Sequence[Json], server: McpServer) -> list[Json]:
@@ -142,6 +147,7 @@ def _tool(
             "McpArgs",
             shown=with_texts(shown.schema, fit),
             checked=written_out(schema),
+            known=known_keys(schema),
         ),
         effects="repeatable" if hints.get("readOnlyHint") is True else "effects",
         call_s=server.call_s,
@@ -177,7 +183,18 @@ def _row(tool: McpTool) -> Listed:
     )
 
 
-def _check_size(tools: Sequence[Tool[Any]], rows: Sequence[Listed]) -> None:
+def _row_of_reader(reader: McpResource, servers: Iterable[str]) -> Listed:
+    return Listed(
+        ", ".join(map(one_line, servers)),
+        reader.name,
+        reader.name,
+        reader.effects,
+        tokens_of(reader),
+        reader.description,
+    )
+
+
+def _check_size(rows: Sequence[Listed]) -> None:
     total = sum(row.tokens for row in rows)
     if total <= MAX_TOKENS:
         return
@@ -186,7 +203,7 @@ def _check_size(tools: Sequence[Tool[Any]], rows: Sequence[Listed]) -> None:
         by_server[row.server] = by_server.get(row.server, 0) + row.tokens
     most = max(by_server, key=lambda name: by_server[name])
     raise SpecError(
-        f"the definitions of {len(tools)} MCP tools take about {total:,} tokens with "
+        f"the definitions of {len(rows)} MCP tools take about {total:,} tokens with "
         f"every request and {MAX_TOKENS:,} are allowed; choose with `tools: […]` "
         f"(`{most}` alone: {by_server[most]:,})",
         field=f"{FIELD}.{most}.tools",

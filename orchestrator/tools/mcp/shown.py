@@ -14,13 +14,17 @@ from typing import Any
 from orchestrator.messages import encode, one_line, shortened
 from orchestrator.tools.mcp.schemas import Schema, written_out
 
-__all__ = ["Shown", "shown_schema"]
+__all__ = ["Shown", "known_keys", "shown_schema"]
 
 MAX_CHARS = 12_000
 """Of a schema as JSON: some 3,000 tokens."""
 _DEPTHS = (12, 6, 4, 3, 2, 1)
 _LEGAL = re.compile(r"[a-zA-Z0-9_.-]{1,64}")  # what the API takes as a property
 _NOTED = 12
+_OTHERS = (
+    "additionalProperties", "patternProperties", "propertyNames",
+    "unevaluatedProperties",
+)  # fmt: skip
 _NOTE_CHARS = 120
 
 
@@ -55,6 +59,38 @@ def shown_schema(schema: object) -> Shown:
     return Shown(small, note)
 
 
+def known_keys(schema: object) -> frozenset[str] | None:
+    """Return all keys on top of an input schema; None: it leaves room for others.
+
+    A schema that names its keys and says nothing of others means these: most are made
+    from the parameters of a function, and a misspelt one would be lost unseen.
+    """
+    flat = _Flat.of(written_out(schema))
+    if flat.is_open or not flat.properties or _leaves_room(schema):
+        return None
+    return frozenset(flat.properties)
+
+
+def _leaves_room(schema: object, below: int = 4) -> bool:
+    """Return whether a schema speaks of keys that it does not name.
+
+    Args:
+        schema: as the server has it; anything at all.
+        below: choices within choices that are looked into.
+    """
+    if not isinstance(schema, Mapping):
+        return False
+    if any(schema.get(key, False) is not False for key in _OTHERS):
+        return True
+    choices = [schema.get(key) for key in ("allOf", "anyOf", "oneOf")] if below else []
+    return any(
+        _leaves_room(each, below - 1)
+        for parts in choices
+        if isinstance(parts, list)
+        for each in parts
+    )
+
+
 def _size(schema: Schema) -> int:
     try:
         return len(encode(schema))
@@ -69,6 +105,8 @@ class _Flat:
     properties: dict[str, list[Schema]] = field(default_factory=dict)
     required: list[str] = field(default_factory=list)
     is_closed: bool = False
+    is_open: bool = False
+    """It speaks of keys that it does not name, or is elsewhere."""
     choices: list[list[str]] = field(default_factory=list)
     """What each choice requires beyond the rest."""
     merged: bool = False
@@ -79,6 +117,7 @@ class _Flat:
         flat._add(schema.get("properties"))
         flat._need(schema.get("required", ()))
         flat.is_closed = schema.get("additionalProperties") is False
+        flat.is_open = not schema or _leaves_room(schema)
         for part in schema.get("allOf", ()):
             flat._join(cls.of(part), is_needed=True)
         for key in ("anyOf", "oneOf"):
@@ -102,6 +141,7 @@ class _Flat:
 
     def _join(self, other: _Flat, *, is_needed: bool) -> None:
         self.merged = True
+        self.is_open |= other.is_open
         for name, each in other.properties.items():
             for one in each:
                 self._add({name: one})

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from orchestrator.tools.json_args import json_args
 from orchestrator.tools.mcp.schemas import written_out
-from orchestrator.tools.mcp.shown import MAX_CHARS, shown_schema
+from orchestrator.tools.mcp.shown import MAX_CHARS, known_keys, shown_schema
 from orchestrator.tools.schema import input_schema
 
 NODE: dict[str, Any] = {
@@ -169,3 +169,38 @@ def test_a_list_of_values_without_end_becomes_a_few_examples() -> None:
     found = sent(HOSTILE[4])
 
     assert len(found["properties"]["e"]["examples"]) == 5
+
+
+@pytest.mark.parametrize(
+    ("schema", "keys"),
+    [
+        pytest.param({"properties": {"a": {}, "城市": {}}}, {"a", "城市"}, id="named"),
+        pytest.param(ONE_OF, {"mode", "path", "url"}, id="choices"),
+        pytest.param(
+            {"$ref": "#/$defs/x", "$defs": {"x": {"properties": {"a": {}}}}},
+            {"a"},
+            id="reference",
+        ),
+        pytest.param({"type": "object", "properties": {}}, None, id="none named"),
+        pytest.param(
+            {"properties": {"a": {}}, "additionalProperties": {"type": "string"}},
+            None,
+            id="others allowed",
+        ),
+        pytest.param(
+            {"properties": {"a": {}}, "patternProperties": {"^x": {}}},
+            None,
+            id="others by pattern",
+        ),
+        pytest.param(
+            {"properties": {"a": {}}, "allOf": [{"$ref": "https://x.example/y"}]},
+            None,
+            id="a part is elsewhere",
+        ),
+        pytest.param({"properties": {"a": {}}, "allOf": 5}, {"a"}, id="broken"),
+    ],
+)
+def test_all_keys_are_known_unless_a_schema_leaves_room(
+    schema: dict[str, Any], keys: set[str] | None
+) -> None:
+    assert known_keys(schema) == keys

@@ -219,6 +219,14 @@ async def test_resources_are_listed_and_read_by_one_tool(tmp_path: Path) -> None
         assert "those that do: `memo`" in await bench.error("mcp_resource", server="x")
 
 
+async def test_the_tool_that_reads_resources_is_in_the_table(tmp_path: Path) -> None:
+    entry = raw(capabilities={"resources": {}}, tools=[tool("a")])
+
+    async with servers_of(tmp_path, {"memo": entry}) as servers:
+        assert [row.name for row in servers.rows] == ["a", "mcp_resource"]
+        assert [each.name for each in servers.tools] == ["a", "mcp_resource"]
+
+
 async def test_cancelling_ends_servers_at_once(tmp_path: Path) -> None:
     found: list[int] = []
     with anyio.move_on_after(10) as scope:
