@@ -203,6 +203,7 @@ def open_session(
     permissions = in_force(task.permissions, can_ask=host.asker is not None)
     workspace = replace(workspace_of(task, folder), restore=redactor.restore)
     box = toolbox(prepared, host, workspace, permissions, servers)
+    log.subscribe(box.turn.follow)
     services = Services(
         log=log,
         artifacts=Artifacts(folder.artifacts),

@@ -40,9 +40,11 @@ class Toolbox:
             MCP servers included.
         extra: names of the user's own: every agent has them, unless its profile
             disallows one.
+        turn: whose it is to change files; to be told of all events.
     """
 
     tools: tuple[Tool[Any], ...]
+    turn: Turn
     extra: tuple[str, ...]
 
 
@@ -84,6 +86,7 @@ def toolbox(
     _refuse_same(own, there)
     return Toolbox(
         (*(tool for tool in ours if tool.name in there), *own),
+        turn,
         tuple(tool.name for tool in own),
     )
 

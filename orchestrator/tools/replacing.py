@@ -96,7 +96,7 @@ class Writer:
                 now, or cannot be written; it is as it was.
             StoreError: a version cannot be kept; the file is as it was.
         """
-        async with self._turn.taken():
+        async with self._turn.taken(context.agent):
             return await in_thread(self._change, path, context, make, is_whole)
 
     def _change(

@@ -128,7 +128,7 @@ class Bash:
         if not writable:
             ran = await run_sandboxed(sandbox, argv, cwd=root, timeout_s=args.timeout_s)
             return _output(ran, args.timeout_s, self._limits)
-        async with self._turn.taken():
+        async with self._turn.taken(context.agent):
             undo = watch_repository(root)
             try:
                 await in_thread(self._baseline.refresh)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from made_up_secrets import FORMS
 from mcp_bench import RAW, raw
@@ -214,6 +215,50 @@ async def test_a_subagent_without_tools_that_write_runs_commands_that_cannot(
     assert (bench.root / "by-lead.txt").read_text() == "lead\n"
     assert not (bench.root / "by-a1.txt").exists()
     assert "Read-only file system" in results[0]
+
+
+async def test_one_subagent_at_a_time_changes_files_until_it_has_ended(
+    bench: RunBench,
+) -> None:
+    for name in ("first", "second"):
+        profile = (
+            f"---\nname: {name}\ndescription: Writes.\ntools: [write_file]\n---\nX\n"
+        )
+        bench.write(f"agents/{name}.md", profile)
+    has_written, has_tried = anyio.Event(), anyio.Event()
+    told: list[str] = []
+
+    async def first(request: ModelRequest) -> Step:
+        if len(request.messages) == 1:
+            return call("write_file", path="first.txt", text="1\n")
+        has_written.set()
+        await has_tried.wait()
+        return submit(status="nothing_found")
+
+    async def second(request: ModelRequest) -> Step:
+        await has_written.wait()
+        if len(request.messages) == 1:
+            return call("write_file", path="second.txt", text="2\n")
+        told.append(last_results(request))
+        has_tried.set()
+        return submit(status="nothing_found")
+
+    await bench.play(
+        in_turn(
+            delegate(brief("One", agent="first"), brief("Two", agent="second")),
+            delegate(brief("Three", agent="second")),
+            call("write_file", path="lead.txt", text="3\n"),
+            finish("Done."),
+        ),
+        {"One": first, "Two": second, "Three": second},
+        allow=["write"],
+        agents=["first", "second"],
+    )
+
+    assert "`a1` is changing files, and one agent at a time may" in told[0]
+    assert "created second.txt" in told[1]
+    assert (bench.root / "first.txt").exists()
+    assert (bench.root / "lead.txt").exists()
 
 
 async def test_a_server_that_does_not_start_costs_nothing_and_leaves_nothing(
