@@ -37,6 +37,9 @@ _NOTES: Final = (
 FILE_EDITS: Final = frozenset({"write_file", "edit_file"})
 FILE_READS: Final = frozenset({"read_file"})
 """Tools that show or change the file at their `path`."""
+PAGE_READS: Final = frozenset({"fetch_url"})
+"""Tools that show the page at their `url`."""
+_TOUCHING: Final = FILE_READS | FILE_EDITS | PAGE_READS
 _MOST_STEPS: Final = 3
 _MORE_TOKENS: Final = 12
 _LEAST_TOKENS: Final = 24
@@ -104,7 +107,8 @@ def state_lines(record: StateRecord) -> list[str]:
 def files_touched(messages: Sequence[Message]) -> dict[str, str]:
     """Return path → what was done with it and in which steps, the newest last.
 
-    Calls that were refused or failed did nothing with it.
+    Pages of the web are among them, by their address. Calls that were refused or failed
+    did nothing with it.
 
     Args:
         messages: of the whole transcript.
@@ -119,8 +123,9 @@ def files_touched(messages: Sequence[Message]) -> dict[str, str]:
         step += 1
         for call in tool_calls(message["content"]):
             name, given = call["name"], call["input"]
-            path = given.get("path") if isinstance(given, dict) else None
-            if name not in FILE_READS | FILE_EDITS or not isinstance(path, str):
+            key = "url" if name in PAGE_READS else "path"
+            path = given.get(key) if isinstance(given, dict) else None
+            if name not in _TOUCHING or not isinstance(path, str):
                 continue
             if (at, call["id"]) in failed:
                 continue

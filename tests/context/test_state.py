@@ -112,11 +112,18 @@ def test_a_call_that_failed_has_not_touched_its_file() -> None:
         {"role": "user", "content": [result()]},
         {"role": "assistant", "content": [use("edit_file", path="a.py")]},
         {"role": "user", "content": [{**result(), "is_error": True}]},
-        {"role": "assistant", "content": [use("read_file", path="none.py")]},
+        {"role": "assistant", "content": [use("fetch_url", url="https://none.org")]},
         {"role": "user", "content": [{**result(), "is_error": True}]},
     ]
 
     assert files_touched(messages) == {"a.py": "read in h1"}
+
+
+def test_pages_that_were_fetched_are_told_by_their_address() -> None:
+    fetched = use("fetch_url", url="https://x.org/a")
+    messages = [{"role": "assistant", "content": [fetched]}]
+
+    assert files_touched(messages) == {"https://x.org/a": "read in h1"}
 
 
 def result() -> dict[str, Any]:
