@@ -12,6 +12,7 @@ __all__ = [
     "HISTORY_REFERENCE",
     "LEAD",
     "REFERENCE",
+    "SKILL_PREFIX",
     "artifact_id",
     "reference_of",
     "run_id",
@@ -27,6 +28,8 @@ HISTORY_REFERENCE = re.compile(r"h(\d{1,6})(?:\.(\d{1,4}))?", re.ASCII)
 """`h12`: step 12 of an agent's own conversation; `h12.2`: its second call; whole."""
 AGENT_REFERENCE = re.compile(r"a[1-9]\d{0,5}", re.ASCII)
 """`a2`: findings of a subagent; whole."""
+SKILL_PREFIX = "skill:"
+"""`skill:pdf`, `skill:pdf/forms.md`: a skill of the task, a file of it."""
 
 MAX_NAME_CHARS = 48
 _RESERVED = {"con", "prn", "aux", "nul"} | {

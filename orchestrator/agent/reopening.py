@@ -13,6 +13,7 @@ import anyio.to_thread
 from orchestrator.errors import ToolError
 from orchestrator.events import FileSeen
 from orchestrator.messages import Message, tool_calls
+from orchestrator.security.urls import is_url
 from orchestrator.tools.base import ToolContext
 from orchestrator.tools.entry import admit
 from orchestrator.tools.files import ReadFile, ReadFileArgs
@@ -43,7 +44,7 @@ def wanted_files(
     """Return the files that open work names and that are out of sight, newest first.
 
     Args:
-        touched: those that were read or changed; the newest last.
+        touched: those that were read or changed, and pages; the newest last.
         open_work: what is still to be done; ticked items do not count.
         tail: messages that stay in sight.
         most: how many at most.
@@ -58,7 +59,9 @@ def wanted_files(
     return [
         path
         for path in reversed(list(touched))
-        if path not in seen and (path in named or path.rpartition("/")[2] in named)
+        if not is_url(path)
+        and path not in seen
+        and (path in named or path.rpartition("/")[2] in named)
     ][:most]
 
 

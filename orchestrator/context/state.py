@@ -37,6 +37,9 @@ _NOTES: Final = (
 FILE_EDITS: Final = frozenset({"write_file", "edit_file"})
 FILE_READS: Final = frozenset({"read_file"})
 """Tools that show or change the file at their `path`."""
+PAGE_READS: Final = frozenset({"fetch_url"})
+"""Tools that show the page at their `url`."""
+_TOUCHING: Final = FILE_READS | FILE_EDITS | PAGE_READS
 _MOST_STEPS: Final = 3
 _MORE_TOKENS: Final = 12
 _LEAST_TOKENS: Final = 24
@@ -104,20 +107,27 @@ def state_lines(record: StateRecord) -> list[str]:
 def files_touched(messages: Sequence[Message]) -> dict[str, str]:
     """Return path → what was done with it and in which steps, the newest last.
 
+    Pages of the web are among them, by their address. Calls that were refused or failed
+    did nothing with it.
+
     Args:
         messages: of the whole transcript.
     """
     steps: dict[str, list[str]] = {}
     edited: set[str] = set()
+    failed = _failed_calls(messages)
     step = 0
-    for message in messages:
+    for at, message in enumerate(messages):
         if message["role"] != "assistant":
             continue
         step += 1
         for call in tool_calls(message["content"]):
             name, given = call["name"], call["input"]
-            path = given.get("path") if isinstance(given, dict) else None
-            if name not in FILE_READS | FILE_EDITS or not isinstance(path, str):
+            key = "url" if name in PAGE_READS else "path"
+            path = given.get(key) if isinstance(given, dict) else None
+            if name not in _TOUCHING or not isinstance(path, str):
+                continue
+            if (at, call["id"]) in failed:
                 continue
             steps.setdefault(path, [])
             steps[path] = [*steps.pop(path), reference_of(step)]
@@ -126,6 +136,17 @@ def files_touched(messages: Sequence[Message]) -> dict[str, str]:
     return {
         path: f"{'changed' if path in edited else 'read'} in {_listed(where)}"
         for path, where in steps.items()
+    }
+
+
+def _failed_calls(messages: Sequence[Message]) -> set[tuple[int, str]]:
+    """Return place of the message and id of each call that ended with an error."""
+    return {
+        (at, block["tool_use_id"])
+        for at, message in enumerate(messages[1:])
+        if message["role"] == "user" and not isinstance(message["content"], str)
+        for block in message["content"]
+        if block["type"] == "tool_result" and block.get("is_error")
     }
 
 

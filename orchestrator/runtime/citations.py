@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.evidence import NEAR_LINES, Citation, citations, parse_source
 from orchestrator.findings import Findings
+from orchestrator.ids import SKILL_PREFIX
 from orchestrator.security.urls import is_url, meant_url
 
 __all__ = ["CitationCheck", "KnownPlaces", "check_citations", "mark_wrong"]
@@ -98,6 +99,8 @@ def _lines_problem(
     if path in known.own_reads:
         return ""
     places = evidence.get(path)
+    if places is None and path.startswith(SKILL_PREFIX):
+        return "a skill says how to work, and is no evidence"
     if places is None:
         return "no accepted finding and no file you read is about this path"
     if any(start <= first and last <= end for start, end in places):

@@ -237,6 +237,8 @@ def is_kept(event: Event) -> bool:
     """Return whether an event is read again whoever it is about."""
     if event.kind == ToolStarted.KIND:
         return bool(event.data["effects"] == "effects")
+    if event.kind == ToolEnded.KIND:  # its effect is not what it was to be
+        return bool(event.data["is_error"])
     return event.kind in _KEPT
 
 

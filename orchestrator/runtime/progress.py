@@ -27,9 +27,11 @@ from orchestrator.events import (
     SubagentAccepted,
     SubagentAsked,
     SubagentEnded,
+    ToolEnded,
     ToolStarted,
 )
 from orchestrator.events.arrivals import arrivals
+from orchestrator.events.of_agent import UNKNOWN
 from orchestrator.ids import LEAD
 from orchestrator.runtime.history import History
 from orchestrator.runtime.members import Members
@@ -78,6 +80,8 @@ class Progress:
         self._changed: set[str] = set()
         self._members = Members()
         self._effects: list[str] = []
+        self._effect_of: dict[tuple[str, str], int] = {}
+        """Agent and call → where in `_effects` it stands, until it has ended."""
         self._started: Event | None = None
         self._ended: dict[str, Any] = {}
         self._limits: dict[str, Any] = {}
@@ -101,7 +105,10 @@ class Progress:
 
     @property
     def effects(self) -> list[str]:
-        """Return what was changed outside the run folder, a line each."""
+        """Return what was changed outside the run folder, a line each.
+
+        A call that failed may have changed something or nothing: its line says so.
+        """
         return list(self._effects)
 
     @property
@@ -138,8 +145,18 @@ class Progress:
                 self._note(event)
                 if event.agent == LEAD:
                     self._noted = event.seq
-            case ToolStarted.KIND if data["effects"] == "effects":
-                self._effects.append(f"{event.agent}: {_effect(data)}")
+            case ToolStarted.KIND | ToolEnded.KIND:
+                self._enter(event)
+
+    def _enter(self, event: Event) -> None:
+        """Enter a call with effects, and how it ended."""
+        data = event.data
+        key = event.agent, data["call"]
+        if event.kind == ToolStarted.KIND and data["effects"] == "effects":
+            self._effect_of[key] = len(self._effects)
+            self._effects.append(f"{event.agent}: {_effect(data)}")
+        elif event.kind == ToolEnded.KIND and key in self._effect_of:
+            self._effects[self._effect_of.pop(key)] += _fate(data)
 
     def restore(self, events: Iterable[Event], history: History) -> None:
         """Take over what earlier processes did, without writing.
@@ -262,6 +279,13 @@ def _effect(data: dict[str, Any]) -> str:
     if not said or rest:
         said.append(orjson.dumps(rest if said else given).decode())
     return f"{data['name']} {' '.join(said)[:MAX_EFFECT_CHARS]}"
+
+
+def _fate(data: dict[str, Any]) -> str:
+    """Return what is to be said of how a call with effects ended, with its space."""
+    if data["content"] == UNKNOWN:
+        return " (outcome unknown)"
+    return " (failed)" if data["is_error"] else ""
 
 
 def _holds(path: Path, data: bytes) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from orchestrator.events import FileSeen
 from orchestrator.evidence import NEAR_LINES, Source, fold, quote_problem
 from orchestrator.findings import Evidence, Findings, Item
-from orchestrator.ids import REFERENCE
+from orchestrator.ids import REFERENCE, SKILL_PREFIX
 from orchestrator.messages import one_line, shortened
 from orchestrator.security.untrusted import defused
 from orchestrator.security.urls import is_url
@@ -248,21 +248,8 @@ def _check_evidence(
 ) -> tuple[Source, Version] | str:
     """Return the place of the quote and the version it is in, or what is wrong."""
     source, versions = looked_up.resolve(evidence.source)
-    if not versions and looked_up.was_opened(source.target):
-        return (
-            f"`{_shown(source.target)}` is too big to be kept, so that quotes from it "
-            "cannot be checked; quote from a smaller file or a stored result"
-        )
-    if not versions and is_url(source.target):
-        return (
-            f"you have not fetched `{_shown(source.target)}`; fetch it and quote from "
-            "what you see, or drop this evidence"
-        )
     if not versions:
-        return (
-            f"you never opened `{_shown(source.target)}`; open it and quote from what "
-            "you see, or drop this evidence"
-        )
+        return _unseen(source, looked_up)
     quote = defused(evidence.quote)  # as all that was shown
     short = [quote_problem(quote, each.text) for each in versions]
     if all(short):
@@ -278,6 +265,30 @@ def _check_evidence(
     if near is not None and place.distance(near) > NEAR_LINES:
         looked_up.moved += 1
     return Source(source.target, place.first, place.last), version
+
+
+def _unseen(source: Source, looked_up: LookUp) -> str:
+    """Return why there is no text that a quote from this source could be in."""
+    target = source.target
+    if looked_up.was_opened(target):
+        return (
+            f"`{_shown(target)}` is too big to be kept, so that quotes from it "
+            "cannot be checked; quote from a smaller file or a stored result"
+        )
+    if is_url(target):
+        return (
+            f"you have not fetched `{_shown(target)}`; fetch it and quote from "
+            "what you see, or drop this evidence"
+        )
+    if target.startswith(SKILL_PREFIX):
+        return (
+            "a skill says how to work, and is no evidence; quote from a file, a page "
+            "or a stored result, or drop this evidence"
+        )
+    return (
+        f"you never opened `{_shown(target)}`; open it and quote from what "
+        "you see, or drop this evidence"
+    )
 
 
 def _dummy_problems(findings: Findings, proven: Collection[int]) -> list[Problem]:

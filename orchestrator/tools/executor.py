@@ -265,7 +265,7 @@ class Executor:
             if is_async:
                 outcome = await self._settle(job, job.tool.run(job.args, job.context))
             else:
-                called = await in_thread(self._call, job)
+                called = await in_thread(self._call, job, kind=job.tool.name)
                 outcome = (
                     await self._settle(job, called)
                     if isinstance(called, Awaitable)

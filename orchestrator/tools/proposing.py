@@ -9,7 +9,6 @@ from orchestrator.events.diffs import NO_END, diff
 from orchestrator.evidence import split_lines
 from orchestrator.tools.base import ToolContext
 from orchestrator.tools.replacing import Before, look_at
-from orchestrator.tools.versions import as_shown
 
 __all__ = ["proposed"]
 
@@ -42,11 +41,12 @@ def proposed(
     except ToolError:
         rows = [row for row in diff(*fragment).rows[1:] if row != NO_END]
         return "\n".join([f"change in {before.name}:", *rows])
-    shown = as_shown(after, context)
+    # Not cleaned: a code, or a line that is drawn over, must not hide what is written.
+    shown = context.redact(after)
     if before.found is None:
         lines = split_lines(shown)
         return _told(f"create {before.name} (+{len(lines):,})", lines)
-    found = diff(as_shown(before.text.text, context), shown)
+    found = diff(context.redact(before.text.text), shown)
     sums = f"+{found.added:,} −{found.removed:,}"
     return _told(f"change {before.name} ({sums})", found.rows)
 

@@ -15,7 +15,7 @@ from orchestrator.context.history import item_text, result_text
 from orchestrator.context.structured import parse, pick, shortened, written
 from orchestrator.errors import StoreError, ToolError
 from orchestrator.evidence import split_lines
-from orchestrator.ids import AGENT_REFERENCE, HISTORY_REFERENCE, REFERENCE
+from orchestrator.ids import AGENT_REFERENCE, HISTORY_REFERENCE, REFERENCE, SKILL_PREFIX
 from orchestrator.tools.arguments import shown
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
 from orchestrator.tools.cleaning import clean
@@ -23,7 +23,7 @@ from orchestrator.tools.hits import parse_line
 from orchestrator.tools.pages import Source, around, fitting, page_output
 from orchestrator.tools.ripgrep import lines_of_ripgrep
 from orchestrator.tools.scan import simple_scan
-from orchestrator.tools.skills import PREFIX, Skills
+from orchestrator.tools.skills import Skills
 
 __all__ = ["ReadRef"]
 
@@ -80,7 +80,7 @@ class ReadRef:
             ToolError: the reference is not this agent's, is gone, or does not hold what
                 is asked for.
         """
-        if self._skills and args.ref.startswith(PREFIX):
+        if self._skills and args.ref.startswith(SKILL_PREFIX):
             text = context.redact(clean(self._skills.text(args.ref)))
             stored = _Stored(args.ref, text)
         else:

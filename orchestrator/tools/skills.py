@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator.errors import ToolError
+from orchestrator.ids import SKILL_PREFIX
 from orchestrator.security.workspace import Workspace
 from orchestrator.spec.skills import FILE, Skill
 from orchestrator.tools.arguments import listed
 from orchestrator.tools.extraction import plain
 from orchestrator.tools.versions import MAX_KEPT_BYTES, read_bytes
 
-__all__ = ["PREFIX", "Skills"]
-
-PREFIX = "skill:"
+__all__ = ["Skills"]
 
 
 class Skills:
@@ -35,10 +34,10 @@ class Skills:
         Raises:
             ToolError: there is no such skill or file, or it is no text.
         """
-        name, _, path = ref.removeprefix(PREFIX).partition("/")
+        name, _, path = ref.removeprefix(SKILL_PREFIX).partition("/")
         skill = self._skills.get(name)
         if skill is None:
-            there = listed(PREFIX + each for each in self._skills)
+            there = listed(SKILL_PREFIX + each for each in self._skills)
             raise ToolError(f"there is no skill `{ref[:80]}`; there are: {there}")
         folder = Workspace(skill.folder)
         found = folder.resolve_file(path or FILE)
@@ -61,6 +60,6 @@ class Skills:
         run = f", and `bash` runs its scripts in {skill.folder}"
         return (
             f"[Other files of this skill: {listed(files)}. "
-            f'read_ref("{PREFIX}{skill.name}/{files[0]}") opens one'
+            f'read_ref("{SKILL_PREFIX}{skill.name}/{files[0]}") opens one'
             f"{run if self._runs_scripts else ''}.]"
         )

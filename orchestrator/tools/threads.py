@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextvars
 import threading
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
@@ -35,15 +35,20 @@ _LIBRARY = "current_async_library_cvar"
 _current: contextvars.ContextVar[_Call] = contextvars.ContextVar("current_call")
 
 
-async def in_thread(function: Callable[..., T], *args: object) -> T:
+async def in_thread(function: Callable[..., T], *args: object, kind: str = "") -> T:
     """Call `function` in a thread and return what it returns.
 
     Cancelling drops its result; `stop_if_abandoned` tells the thread, which is left
-    behind where it does not end at once. At most 40 calls of an event loop are waited
-    for at a time.
+    behind where it does not end at once.
+
+    Args:
+        function: what to call.
+        *args: its arguments.
+        kind: at most 40 calls of a kind are waited for at a time in an event loop, so
+            that those which block hold up nothing but their like.
     """
     pool = _pool_of_loop()
-    async with pool.room:
+    async with pool.rooms[kind]:
         call = _Call(function, args)
         pool.begin(call)
         try:
@@ -101,7 +106,9 @@ class _Pool:
     """The threads of one event loop that have nothing to do, newest last."""
 
     def __init__(self) -> None:
-        self.room = anyio.CapacityLimiter(MAX_THREADS)
+        self.rooms: defaultdict[str, anyio.CapacityLimiter] = defaultdict(
+            lambda: anyio.CapacityLimiter(MAX_THREADS)
+        )
         self._idle: deque[_Thread] = deque()
         self._lock = threading.Lock()
 

@@ -48,3 +48,10 @@ async def test_they_are_shown_as_they_are_now_or_named(tmp_path: Path) -> None:
     assert large.text == "`large.md` has 400 lines: `read_file` opens it."
     assert large.files == ()
     assert gone.text.startswith("`gone.md`: ")
+
+
+def test_a_page_is_not_opened_as_a_file() -> None:
+    touched = {"https://x.org/a/": "read in h1", "a.py": "read in h2"}
+    work = "Compare https://x.org/a/ with a.py."
+
+    assert wanted_files(touched, work, tail=[], most=5) == ["a.py"]

@@ -103,3 +103,28 @@ def test_files_are_told_with_the_steps_in_which_they_were_touched() -> None:
     assert touched["b.py"] == "read in h1"
     assert touched["a.py"] == "changed in h3, h4, h5 and 2 before"
     assert touched["d.py"] == "read in h7"
+
+
+def test_a_call_that_failed_has_not_touched_its_file() -> None:
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": [use("read_file", path="a.py")]},
+        {"role": "user", "content": [result()]},
+        {"role": "assistant", "content": [use("edit_file", path="a.py")]},
+        {"role": "user", "content": [{**result(), "is_error": True}]},
+        {"role": "assistant", "content": [use("fetch_url", url="https://none.org")]},
+        {"role": "user", "content": [{**result(), "is_error": True}]},
+    ]
+
+    assert files_touched(messages) == {"a.py": "read in h1"}
+
+
+def test_pages_that_were_fetched_are_told_by_their_address() -> None:
+    fetched = use("fetch_url", url="https://x.org/a")
+    messages = [{"role": "assistant", "content": [fetched]}]
+
+    assert files_touched(messages) == {"https://x.org/a": "read in h1"}
+
+
+def result() -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": "c", "content": "said"}

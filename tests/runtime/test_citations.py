@@ -79,6 +79,7 @@ def test_a_place_that_was_seen_may_be_cited(cited: str) -> None:
             "no accepted finding and no file you read",
             id="evidence without lines",
         ),
+        pytest.param("[skill:forms/a.md:1]", "is no evidence", id="a skill"),
         pytest.param("[a1#4]", "`a1` has 3 items", id="no such item"),
         pytest.param("[a2#2]", "was not found in its source", id="unsupported item"),
         pytest.param("[a7#1]", "no findings of `a7`; there are: a1, a2", id="nobody"),

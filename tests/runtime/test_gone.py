@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import ClassVar
 
 import anyio
 import pytest
-from bound_policy import PAPER, BoundPolicy
+from bound_policy import PAPER, TITLES, BoundPolicy
 from pydantic import BaseModel
 from run_bench import Ended, Prints, RunBench, finish
 
 from orchestrator.api import Orchestrator
 from orchestrator.cli.main import main
 from orchestrator.errors import SpecError
+from orchestrator.messages import tool_calls
+from orchestrator.models.base import ModelRequest
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.resume import read_past
 from orchestrator.store.layout import RunFolder
 from orchestrator.testing import FakeClock, ScriptedModel, Step, call, fail
+from orchestrator.testing.steps import first_text
 
 Capture = pytest.CaptureFixture[str]
 REPORT = "Nothing is cited."
@@ -128,11 +131,35 @@ async def test_agents_that_have_started_keep_their_prompt_and_the_change_is_told
     assert second.requests[0].messages[:kept] == first.requests[-1].messages[:kept]
 
 
+def both_read_first(policy: BoundPolicy) -> Callable[[ModelRequest], Awaitable[Step]]:
+    """The policy, but no subagent hands in before all of them have read.
+
+    So a log that is cut there holds all that they saw. One that had yet to read would
+    put back a text that a test has dropped.
+    """
+    have_read: set[str] = set()
+    all_have = anyio.Event()
+
+    async def play(request: ModelRequest) -> Step:
+        step = policy(request)
+        calls = tool_calls(step) if isinstance(step, list) else []
+        names = {each["name"] for each in calls}
+        if "list_dir" in names:
+            have_read.add(first_text(request))
+        if len(have_read) == len(TITLES):
+            all_have.set()
+        if "submit_findings" in names:
+            await all_have.wait()
+        return step
+
+    return play
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A whole run with two subagents, its workspace beside its runs."""
     bench = RunBench(tmp_path_factory.mktemp("finished"), {"refunds.md": PAPER})
-    ended = anyio.run(bench.run, ScriptedModel(BoundPolicy()))
+    ended = anyio.run(bench.run, ScriptedModel(both_read_first(BoundPolicy())))
     assert ended.result.state == "done", ended.result
     return ended.folder
 

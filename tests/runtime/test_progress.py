@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from deep_runs import QUESTION, ended_run, live_run
 
 from orchestrator.cli.notes_text import rendered_notes
 from orchestrator.cli.output import Style, width
-from orchestrator.events import Event, ToolStarted
+from orchestrator.events import Event, ToolEnded, ToolStarted
+from orchestrator.events.of_agent import UNKNOWN
 from orchestrator.inspection.run import RunView
 from orchestrator.runtime.members import Members
 from orchestrator.runtime.progress import Progress
@@ -256,3 +258,30 @@ def test_what_was_changed_is_named_first_whatever_the_order_of_arguments(
 
     assert effect.startswith(f"a1: {name} {row}")
     assert len(effect) < 250
+
+
+@pytest.mark.parametrize("take_over", [fed, resumed])
+@pytest.mark.parametrize(
+    ("content", "is_error", "told"),
+    [
+        ("edited a.py:1", False, ""),
+        ("`a.py` has changed since you read it", True, " (failed)"),
+        (UNKNOWN, True, " (outcome unknown)"),
+    ],
+)
+def test_what_was_to_be_changed_and_was_not_says_so(
+    folder: RunFolder,
+    take_over: Callable[[RunFolder, Iterable[Event]], Progress],
+    content: str,
+    is_error: bool,
+    told: str,
+) -> None:
+    given = {"path": "a.py"}
+    started = asdict(ToolStarted("t", "edit_file", given, "effects"))
+    ended = asdict(ToolEnded("t", "edit_file", content, is_error, 0.1, 9, 9))
+    events = [
+        Event(1, "", RUN_ID, "lead", ToolStarted.KIND, 0, started),
+        Event(2, "", RUN_ID, "lead", ToolEnded.KIND, 1, ended),
+    ]
+
+    assert take_over(folder, events).effects == [f"lead: edit_file a.py{told}"]

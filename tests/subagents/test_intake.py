@@ -135,6 +135,7 @@ def test_stored_results_can_be_quoted() -> None:
             evidence("https://x.org/src/token.py:5"), "not fetched", id="address"
         ),
         pytest.param(evidence("art_00000000ffff:5"), "never opened", id="no such art"),
+        pytest.param(evidence("skill:forms/a.md:5"), "no evidence", id="a skill"),
         pytest.param(evidence("src/token.py:5", "e"), "1 characters", id="one letter"),
         pytest.param(evidence("src/token.py:5", "jwt.decode"), "needs", id="short"),
         pytest.param(evidence("src/token.py:5", " "), "empty", id="empty"),

@@ -20,7 +20,7 @@ from orchestrator.tools import grace
 from orchestrator.tools.base import Effects, ToolContext
 from orchestrator.tools.calls import CallSpec
 from orchestrator.tools.grace import with_grace
-from orchestrator.tools.threads import in_thread, stop_if_abandoned
+from orchestrator.tools.threads import MAX_THREADS, in_thread, stop_if_abandoned
 
 
 class Nothing(BaseModel):
@@ -210,3 +210,35 @@ async def test_errors_of_a_sync_call_come_as_they_are() -> None:
 
     with pytest.raises(ZeroDivisionError):
         await in_thread(work)
+
+
+async def test_a_tool_that_blocks_in_every_thread_holds_up_no_other(
+    tmp_path: Path,
+) -> None:
+    over = threading.Event()
+
+    class Blocks:
+        name: ClassVar[str] = "blocks"
+        description: ClassVar[str] = "test"
+        Args: ClassVar[type[BaseModel]] = Nothing
+        effects: ClassVar[Effects] = "reads"
+        timeout_s: ClassVar[float] = 60
+
+        def run(self, args: Nothing, context: ToolContext) -> str:
+            return str(over.wait(60))
+
+    class Frees(Blocks):
+        name: ClassVar[str] = "frees"
+
+        def run(self, args: Nothing, context: ToolContext) -> str:
+            over.set()
+            return "free"
+
+    bench = bench_of(tmp_path, Blocks(), Frees())
+    calls = [CallSpec(f"b{n}", "blocks", {}) for n in range(MAX_THREADS + 5)]
+
+    with anyio.fail_after(20):
+        results = await bench.run(*calls, CallSpec("f", "frees", {}))
+
+    assert [text_of(each.content) for each in results[:-1]] == ["True"] * len(calls)
+    assert text_of(results[-1].content) == "free"

