@@ -23,7 +23,7 @@ def alive(marker: str) -> list[int]:
     return found
 
 
-def gone(marker: str, limit_s: float = 3) -> bool:
+def gone(marker: str, limit_s: float = 20) -> bool:
     """Return whether all of them end in time."""
     deadline = time.monotonic() + limit_s
     while alive(marker):

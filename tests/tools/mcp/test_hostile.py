@@ -60,19 +60,20 @@ async def test_requests_of_a_server_are_declined(tmp_path: Path) -> None:
     assert all(each["error"]["code"] < 0 for each in answers.values())
 
 
+@pytest.mark.slow
 async def test_a_call_has_its_limit_and_the_server_goes_on(tmp_path: Path) -> None:
-    entry = raw(options={"call_s": 0.15})
+    entry = raw(options={"call_s": 1})
     began = time.monotonic()
 
     async with calling(tmp_path, s=entry) as bench:
         said = await bench.error("hang")
-        assert "did not answer within 0.15 s" in said
-        assert "did not answer within 0.15 s" in await bench.error("late", seconds=0.25)
+        assert "did not answer within 1 s" in said
+        assert "did not answer within 1 s" in await bench.error("late", seconds=1.5)
         heard = json.loads(await bench.text("heard"))
-        await anyio.sleep(0.15)  # the late answer comes, and nobody waits for it
+        await anyio.sleep(0.8)  # the late answer comes, and nobody waits for it
         assert json.loads(await bench.text("echo", n=1)) == {"n": 1}
 
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
     methods = [each.get("method") for each in heard]
     assert methods.count("notifications/cancelled") == 2
 
@@ -91,7 +92,7 @@ async def test_a_server_that_dies_is_started_once_more(tmp_path: Path) -> None:
             began = time.monotonic()
             assert "is dead" in await bench.error("echo", n=1)
 
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 10
     assert lives.read_text().splitlines() == ["life", "life"]
 
 

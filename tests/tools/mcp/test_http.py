@@ -51,11 +51,11 @@ async def test_a_server_that_comes_back_is_found_again_once(tmp_path: Path) -> N
     async with AsyncExitStack() as first:
         await first.enter_async_context(over_http(port))
         async with calling(tmp_path, made=at(port)) as bench:
-            with anyio.fail_after(10):
+            with anyio.fail_after(30):
                 assert "was lost in the call" in await bench.error("die")
             await first.aclose()
             async with over_http(port):
-                with anyio.fail_after(10):
+                with anyio.fail_after(30):
                     assert await bench.text("add", a=1) == "2"
                     assert "It is not started again" in await bench.error("die")
                     assert "is dead" in await bench.error("add", a=1)
@@ -71,7 +71,7 @@ async def test_a_lost_session_is_opened_again(tmp_path: Path) -> None:
             assert await bench.text("add", a=1) == "2"
             await first.aclose()
             async with over_http(port):  # a new one, which knows of no session
-                with anyio.fail_after(10):
+                with anyio.fail_after(30):
                     assert "was lost in the call" in await bench.error("add", a=1)
                     assert await bench.text("add", a=1) == "2"
 

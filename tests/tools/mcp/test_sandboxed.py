@@ -74,7 +74,7 @@ async def test_what_left_its_group_ends_with_the_server(
 
     async with calling(tmp_path, s=entry) as bench:
         await bench.text("child", away=True, seconds=mark)
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             while not (found := sleeping(mark)):  # noqa: ASYNC110 - not ours
                 await anyio.sleep(0.01)
 
