@@ -11,6 +11,8 @@ from directed_bench import SCENES, Whole, events_of, faults, whole_run
 
 from orchestrator.events import Event
 
+pytestmark = pytest.mark.slow
+
 SHARDS = 8
 TWICE = 24
 """Runs that are cut off, gone on with, and cut off once more."""

@@ -15,6 +15,8 @@ from run_bench import Ended, RunBench
 
 from orchestrator.testing import ScriptedModel
 
+pytestmark = pytest.mark.slow
+
 SEEDS = int(os.environ.get("RACES", "200"))
 FEW = 9
 SHARDS = 8

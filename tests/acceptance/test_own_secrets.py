@@ -32,6 +32,8 @@ from orchestrator.models.anthropic import AnthropicModel
 from orchestrator.models.governor import Governor
 from orchestrator.testing import FakeClock
 
+pytestmark = pytest.mark.slow
+
 # One of a form that is known, and one that only this process can know.
 KEY = "sk-" + "ant-api03-AbCdEfGh1234567890ijklMNOPqrstUVWXyz_-0987654321abcdEFGH-QQ"
 PLAIN = "corp-gateway-" + "token-zX81kfQ02mmA"

@@ -24,6 +24,8 @@ from orchestrator.store.layout import RunFolder
 from orchestrator.store.reading import read_events
 from orchestrator.testing import FakeClock, ScriptedModel
 
+pytestmark = pytest.mark.slow
+
 EVENTS = 88
 ODD: tuple[Any, ...] = (1, "x", [], {}, True, [1], {"a": 1}, -1, 1e300, None)
 BLOCK = {"type": "text", "text": "x"}
