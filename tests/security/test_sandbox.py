@@ -144,7 +144,7 @@ class Outside:
                     "/etc/shadow",
                     "/etc/sudoers",
                     "/var/lib/dpkg/status",
-                    "/root/.bashrc",
+                    str(Path.home() / ".bashrc"),
                 ],
                 "hidden": [
                     str(self.root / "secrets"),
@@ -158,6 +158,7 @@ class Outside:
                 "marker": MARKER,
                 "process": PROCESS[::-1],
                 "workspace": str(self.root),
+                "home": str(Path.home()),
                 "harmless": harmless,
             }
         )

@@ -192,7 +192,7 @@ def attempts(told: dict[str, Any]) -> dict[str, Callable[[], Any]]:
         found[f"see {path} as a file"] = partial(read_all, path)
     if told["harmless"]:
         return found
-    return found | dangerous(root)
+    return found | dangerous(root, told["home"])
 
 
 def first_in(path: str) -> str:
@@ -206,10 +206,10 @@ def read_all(path: str) -> str:
     return text
 
 
-def dangerous(root: str) -> dict[str, Callable[[], Any]]:
+def dangerous(root: str, home: str) -> dict[str, Callable[[], Any]]:
     """Return what is not to be tried outside of a sandbox."""
     places = (
-        *("/", "/etc/", "/usr/", "/usr/local/", "/root/", "/dev/", "/run/", "/var/"),
+        *("/", "/etc/", "/usr/", "/usr/local/", f"{home}/", "/dev/", "/run/", "/var/"),
         *("/proc/", "/home/"),
     )
     libc = LIBC
