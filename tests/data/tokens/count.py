@@ -248,7 +248,7 @@ def _settings() -> str:
             "python": {"lineLength": 88, "linter": "ruff"},
             "markdown": {"wordWrap": "on", "lineLength": None},
         },
-        "recent": ["/srv/work/ledger", "/srv/work/tides/src/main.rs"],
+        "recent": ["/srv/books/ledger", "/srv/books/tides/src/main.rs"],
     }
     return json.dumps(told, indent=2) + "\n"
 
