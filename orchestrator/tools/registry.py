@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
+from functools import lru_cache
 from typing import Any
+
+from pydantic import BaseModel
 
 from orchestrator.context.tokens import estimate
 from orchestrator.messages import encode
@@ -23,10 +26,17 @@ def definition_of(tool: Described) -> dict[str, Any]:
     Raises:
         TypeError: its argument model refers to itself.
     """
-    description, schema = tool.description, input_schema(tool.Args)
-    if not getattr(tool, "own_marks", False):
-        description, schema = defused(description), defused_schema(schema)
+    if getattr(tool, "own_marks", False):
+        description, schema = tool.description, input_schema(tool.Args)
+    else:
+        description, schema = defused(tool.description), _defused_schema(tool.Args)
     return {"name": tool.name, "description": description, "input_schema": schema}
+
+
+@lru_cache(maxsize=512)
+def _defused_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the schema of a tool of others; made once, for each agent asks for it."""
+    return defused_schema(input_schema(model))
 
 
 def tokens_of(tool: Described) -> int:
