@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel
 
 from orchestrator.events import FileChange, FileSeen
 from orchestrator.events.of_agent import Label
 from orchestrator.messages import Block, Message
-from orchestrator.security.permissions import Ask, Permission
+from orchestrator.security.permissions import Permission
 from orchestrator.security.workspace import Workspace
 from orchestrator.store.artifacts import Artifacts
 
 __all__ = [
-    "Asking",
     "Clip",
     "Described",
     "Effects",
@@ -160,13 +159,4 @@ class Tool(Described, Protocol[A_contra]):
         Raises:
             ToolError: the call failed in a way the model can mend.
         """
-        ...
-
-
-@runtime_checkable
-class Asking(Protocol):
-    """A tool whose calls need a permission of the task."""
-
-    def asks(self, args: Any, context: ToolContext) -> Ask:  # noqa: ANN401 - its own argument model
-        """Return what a call needs, and what it would do."""
         ...

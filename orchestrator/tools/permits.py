@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -11,9 +12,12 @@ from orchestrator.messages import with_texts
 from orchestrator.security.permissions import Ask, Permission
 from orchestrator.security.placeholders import PLACEHOLDER
 from orchestrator.security.untrusted import as_written
-from orchestrator.tools.base import Asking, Tool, ToolContext
+from orchestrator.tools.base import Tool, ToolContext
 
 __all__ = ["CLOSED", "Gate", "asked_by", "with_secrets"]
+
+
+Asks = Callable[[BaseModel, ToolContext], Ask]
 
 
 class Gate(Protocol):
@@ -42,9 +46,10 @@ CLOSED: Gate = _Closed()
 
 def asked_by(tool: Tool[Any], args: BaseModel, context: ToolContext) -> Ask | None:
     """Return what this call needs and would do; None: nothing that is asked for."""
-    if not isinstance(tool, Asking):
+    asks: Asks | None = getattr(tool, "asks", None)
+    if asks is None:
         return None
-    ask = tool.asks(args, context)
+    ask = asks(args, context)
     if not ask.permissions:
         return None
     whole = ask.in_full

@@ -36,7 +36,8 @@ def definition_of(tool: Described) -> dict[str, Any]:
 @lru_cache(maxsize=512)
 def _defused_schema(model: type[BaseModel]) -> dict[str, Any]:
     """Return the schema of a tool of others; made once, for each agent asks for it."""
-    return defused_schema(input_schema(model))
+    schema: dict[str, Any] = defused_schema(input_schema(model))
+    return schema
 
 
 def tokens_of(tool: Described) -> int:
