@@ -43,6 +43,7 @@ LATER = {
         "context.compacted",
         "permission.answered",
         "permission.asked",
+        "notes.edited",
     }
 }
 

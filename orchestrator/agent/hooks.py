@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from orchestrator.agent.hearing import Hear, nothing_said
 from orchestrator.agent.records import NO_RECORDS, Records
 from orchestrator.agent.team import NO_TEAM, Team
 from orchestrator.tools.calls import CallResult
@@ -30,12 +31,14 @@ class Hooks:
         on_last_call: called before the last call: what it hands in is taken as it is.
         team: its subagents.
         records: what the program knows of its work.
+        hear: what people said to it that it has not been told.
     """
 
     after_turn: Callable[[list[CallResult]], list[str]] = lambda _results: []
     on_last_call: Callable[[], None] = lambda: None
     team: Team = NO_TEAM
     records: Records = NO_RECORDS
+    hear: Hear = nothing_said
 
 
 NO_HOOKS = Hooks()

@@ -89,6 +89,7 @@ class LastCall:
             state.add(await self.answer_open(), [])
         if not limited.is_told:
             await self.speaker.late()
+            self.speaker.heard()
             self.speaker.last_call(why, self.caller.last_output(state))
             limited.is_told = True
         await self.caller.make_room(state)

@@ -24,14 +24,14 @@ class Speaker:
     Attributes:
         spec: what it started with.
         state: its next message takes the texts.
-        words: the program's prompts.
+        prompts: the program's words to a model.
         log: the run's log.
         hooks: what its role adds.
     """
 
     spec: AgentSpec
     state: AgentState
-    words: Words
+    prompts: Words
     log: EventLog
     hooks: Hooks
 
@@ -44,7 +44,7 @@ class Speaker:
         say, texts = self.state.due, self.hooks.after_turn(results)
         if say:
             values = {"tool": self.spec.hand_in} if say == "nudge_finish" else {}
-            texts = [*texts, self.words(say, **values)]
+            texts = [*texts, self.prompts(say, **values)]
         self._say(texts, "nudge" if say else "reminder")
 
     def wrap_up(self, use: Use) -> None:
@@ -53,10 +53,18 @@ class Speaker:
         Args:
             use: of the limit that is near.
         """
-        added = wrap_up(self.words, self.spec.role, self.spec.hand_in, use)
+        added = wrap_up(self.prompts, self.spec.role, self.spec.hand_in, use)
         self.log.append(added, agent=self.spec.id)
         self.state.wrap_up = use.limit, use.allowed
         self.state.add([], [added.text])
+
+    def heard(self) -> None:
+        """Tell it what people have said meanwhile."""
+        for said in self.hooks.hear():
+            added = TextAdded("steer", said.text)
+            self.log.append(added, agent=self.spec.id, cause=said.seq)
+            self.state.sight.heard(added, turns=self.state.turns)
+            self.state.add([], [said.text])
 
     async def late(self) -> None:
         """Deliver the findings that have come in meanwhile."""
@@ -73,8 +81,8 @@ class Speaker:
             why: the limit, for people.
             output_tokens: the most that its last answer can have.
         """
-        text = self.words("last_call", limit=why, tool=self.spec.hand_in)
-        size = self.words("last_call_size", tokens=f"{output_tokens:,}")
+        text = self.prompts("last_call", limit=why, tool=self.spec.hand_in)
+        size = self.prompts("last_call_size", tokens=f"{output_tokens:,}")
         self._say([f"{text} {size}"], "limit")
 
     def _say(

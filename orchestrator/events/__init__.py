@@ -27,6 +27,7 @@ from orchestrator.events.of_agent import (
     ModelReplaced,
     ModelRequested,
     ModelRetried,
+    NotesEdited,
     NotesUpdated,
     ResultReplaced,
     TextAdded,
@@ -79,6 +80,7 @@ __all__ = [
     "ModelReplaced",
     "ModelRequested",
     "ModelRetried",
+    "NotesEdited",
     "NotesUpdated",
     "Payload",
     "PermissionAnswered",
@@ -112,7 +114,7 @@ KINDS: dict[str, type[Payload]] = {
         ToolStarted, ToolEnded, TextAdded, ThinkingDropped, ResultReplaced,
         BriefRefused, BriefReused, SubagentAccepted, SubagentAsked, SubagentEnded,
         FindingsSubmitted, ReportSubmitted, NotesUpdated, LimitReachedEvent, RunParked,
-        PermissionAsked, PermissionAnswered,
+        PermissionAsked, PermissionAnswered, NotesEdited,
     )
 }  # fmt: skip
 

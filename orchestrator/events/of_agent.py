@@ -23,6 +23,7 @@ __all__ = [
     "ModelReplaced",
     "ModelRequested",
     "ModelRetried",
+    "NotesEdited",
     "NotesUpdated",
     "ResultReplaced",
     "TextAdded",
@@ -362,3 +363,13 @@ class NotesUpdated(Payload):
     mode: str
     text: str
     pin: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NotesEdited(Payload):
+    """A person changed a section of the notes of this agent, in their file."""
+
+    KIND: ClassVar[str] = "notes.edited"
+    section: str
+    text: str
+    """The section as the person left it; "": it was emptied."""

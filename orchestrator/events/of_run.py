@@ -119,13 +119,15 @@ class ControlReceived(Payload):
 
     KIND: ClassVar[str] = "control.received"
     action: str
-    """`stop` by a person, `cancel` by an agent."""
+    """`stop`, `steer`, `pause` or `go_on` by a person, `cancel` by an agent."""
     to: str
     """The agent it is about; "" for the whole run."""
     by: str = ""
     """The agent that asked; "" for a person, through the `control/` folder."""
     reason: str = ""
     """Why, in the words of who asked."""
+    text: str = ""
+    """With `steer`: what the person says to the lead."""
 
 
 @dataclass(frozen=True, slots=True)

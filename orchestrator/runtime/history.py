@@ -22,6 +22,7 @@ from orchestrator.events import (
     LimitReachedEvent,
     ModelAdapted,
     ModelAnswered,
+    NotesEdited,
     NotesUpdated,
     PermissionAnswered,
     PermissionAsked,
@@ -34,6 +35,7 @@ from orchestrator.events import (
     SubagentAccepted,
     SubagentAsked,
     SubagentEnded,
+    TextAdded,
     ToolEnded,
     ToolStarted,
 )
@@ -54,7 +56,7 @@ _KEPT = frozenset(
         RunStarted, RunResumed, RunReopened, RunEnded, SubagentAccepted, SubagentAsked,
         SubagentEnded, BriefRefused, BriefReused, NotesUpdated, ReportSubmitted,
         LimitReachedEvent, ControlReceived, ModelAdapted, RunParked,
-        PermissionAsked, PermissionAnswered,
+        PermissionAsked, PermissionAnswered, NotesEdited,
     )
 )  # fmt: skip
 """Kinds that are read again whoever they are about."""
@@ -239,6 +241,8 @@ def is_kept(event: Event) -> bool:
         return bool(event.data["effects"] == "effects")
     if event.kind == ToolEnded.KIND:  # its effect is not what it was to be
         return bool(event.data["is_error"])
+    if event.kind == TextAdded.KIND:  # a person's words that were told
+        return bool(event.data["reason"] == "steer")
     return event.kind in _KEPT
 
 

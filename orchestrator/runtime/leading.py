@@ -80,7 +80,12 @@ def _built(session: Session, dispatcher: Dispatcher, past: AgentPast) -> Agent:
         effects=lambda: session.progress.effects,
         is_behind=lambda: session.progress.notes_are_behind,
     )
-    hooks = Hooks(on_last_call=finisher.take_as_is, team=dispatcher, records=records)
+    hooks = Hooks(
+        on_last_call=finisher.take_as_is,
+        team=dispatcher,
+        records=records,
+        hear=session.inbox.hear,
+    )
     if "delegate" in spec.allowed:
         hint = OwnReads(
             lambda: services.words("delegate_reminder"),

@@ -26,6 +26,7 @@ from orchestrator.models.redacting import Redacting
 from orchestrator.runtime.allowed import in_force
 from orchestrator.runtime.costs import models_used, told_prices
 from orchestrator.runtime.host import Host
+from orchestrator.runtime.inbox import Inbox
 from orchestrator.runtime.past import Past
 from orchestrator.runtime.permissions import Permissions
 from orchestrator.runtime.prepare import Prepared
@@ -74,6 +75,7 @@ class Session:
     services: Services
     workspace: Workspace
     snapshots: Snapshots
+    inbox: Inbox
     facts: str
     context_files: tuple[ContextFile, ...]
     question: str = ""
@@ -187,18 +189,21 @@ def open_session(
         servers: tools of MCP servers.
     """
     progress, sightings = Progress(folder, host.clock), Sightings()
+    inbox = Inbox(prepared.book.fill)
     budget = Budget(prepared.usd, prepared.task.limits.tokens)
     lacks = Lacks(host.settings.endpoint_lacks)
     if past is not None:
         sightings = past.history.sightings.copy()
         budget.book(past.history.spent.total)
         progress.restore(past.events, past.history)
+        inbox.restore(past.events)
         for adapted in past.adapted:
             lacks.learn(adapted.model, adapted.without)
         for agent, seq in past.history.newest.items():
             log.link(agent, seq)
     log.subscribe(sightings.apply)
     log.subscribe(progress.follow)
+    log.subscribe(inbox.apply)
     task = prepared.task
     permissions = in_force(task.permissions, can_ask=host.asker is not None)
     workspace = replace(workspace_of(task, folder), restore=redactor.restore)
@@ -251,6 +256,7 @@ def open_session(
         services=services,
         workspace=workspace,
         snapshots=Snapshots(folder, past.history if past else None),
+        inbox=inbox,
         facts=(past and past.facts)
         or redactor.redact(
             workspace_text(

@@ -40,6 +40,8 @@ PROMPTS: dict[str, frozenset[str]] = {
         "follow_up": "question max_tokens turns",
         "late_findings": "findings",
         "unfinished": "agents tool",
+        "steer": "text",
+        "notes_edited": "section text",
         "delegate_reminder": "",
         "repeat_warning": "",
         "summarize": "form tokens",

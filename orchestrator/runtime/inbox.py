@@ -1,0 +1,59 @@
+"""What people said to the lead and it has not been told yet, as the log has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from orchestrator.agent.hearing import Said
+from orchestrator.agent.hooks import Words
+from orchestrator.events import ControlReceived, Event, NotesEdited, TextAdded
+
+__all__ = ["STEER", "Inbox"]
+
+STEER = "steer"
+"""The action by which a person says something, and the reason of the text."""
+
+
+@dataclass(slots=True)
+class Inbox:
+    """Follows the log: words come in by one event, and are told by a later one.
+
+    Attributes:
+        prompts: the program's words to a model, around those of the person.
+    """
+
+    prompts: Words
+    _waiting: dict[int, Said] = field(default_factory=dict)
+    """By the `seq` of the event that holds the words."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether the lead has been told all that was said."""
+        return not self._waiting
+
+    def restore(self, events: Iterable[Event]) -> None:
+        """Take in what earlier processes left."""
+        for event in events:
+            self.apply(event)
+
+    def apply(self, event: Event) -> None:
+        """Take in one event."""
+        data = event.data
+        match event.kind:
+            case ControlReceived.KIND if data["action"] == STEER:
+                self._take_in(event, self.prompts("steer", text=data.get("text", "")))
+            case NotesEdited.KIND:
+                self._take_in(event, self._edited(data["section"], data["text"]))
+            case TextAdded.KIND if data["reason"] == STEER:
+                self._waiting.pop(event.cause, None)
+
+    def hear(self) -> Sequence[Said]:
+        """Return what is still to be told, oldest first."""
+        return [self._waiting[seq] for seq in sorted(self._waiting)]
+
+    def _take_in(self, event: Event, text: str) -> None:
+        self._waiting[event.seq] = Said(event.seq, text)
+
+    def _edited(self, section: str, text: str) -> str:
+        return self.prompts("notes_edited", section=section, text=text or "(emptied)")
