@@ -44,6 +44,7 @@ LATER = {
         "permission.answered",
         "permission.asked",
         "notes.edited",
+        "evidence.stale",
     }
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -11,7 +11,7 @@ from orchestrator.agent.budget import Budget
 from orchestrator.agent.cache_watch import RESULT_REPLACED, CacheUse
 from orchestrator.agent.caching import Caching
 from orchestrator.agent.caller import Caller
-from orchestrator.agent.compacting import Compactor
+from orchestrator.agent.compacting import Compactor, Reopen
 from orchestrator.agent.form import Form
 from orchestrator.agent.head_start import HeadStart
 from orchestrator.agent.hooks import NO_HOOKS, Hooks, Words
@@ -19,9 +19,10 @@ from orchestrator.agent.judging import Judge
 from orchestrator.agent.keeping import Keeper
 from orchestrator.agent.loop import Agent
 from orchestrator.agent.mending import Mender
+from orchestrator.agent.outside import LIVE, Outside
 from orchestrator.agent.parking import Parking
 from orchestrator.agent.reminding import Reminder
-from orchestrator.agent.reopening import reopen
+from orchestrator.agent.reopening import Reopened, reopen
 from orchestrator.agent.reserving import Reserving
 from orchestrator.agent.route import Route
 from orchestrator.agent.speaking import Speaker
@@ -90,6 +91,7 @@ class Services:
         seen_by: agent id → path → the version of it that this agent saw last.
         restore: puts secrets back in place of their placeholders, in what leaves.
         restore_file: the same in what is written into the workspace.
+        outside: what the program itself looks up in the workspace.
     """
 
     log: EventLog
@@ -123,6 +125,7 @@ class Services:
     )
     restore: Callable[[str], str] = lambda text: text
     restore_file: Callable[[str], str] = lambda text: text
+    outside: Outside = LIVE
 
 
 def new_state(services: Services, spec: AgentSpec) -> AgentState:
@@ -266,6 +269,18 @@ def _may(services: Services, spec: AgentSpec) -> frozenset[Permission]:
     return may if WRITERS.intersection(spec.allowed) else may - {"write"}
 
 
+def _reopening(
+    services: Services, agent: str, context_for: Callable[[str], ToolContext]
+) -> Reopen:
+    """Return what opens files afresh after a compaction."""
+
+    async def opened(paths: Sequence[str], limit_tokens: int) -> Sequence[Reopened]:
+        look = partial(reopen, paths, limit_tokens, context=context_for)
+        return await services.outside.reopened(agent, look)
+
+    return opened
+
+
 def _keeper(
     services: Services,
     spec: AgentSpec,
@@ -290,7 +305,7 @@ def _keeper(
             words=words,
             summarizer=summarizer,
             hooks=hooks,
-            reopen=partial(reopen, context=context_for),
+            reopen=_reopening(services, spec.id, context_for),
             judge=Judge(caller, words, judge) if judge else None,
         ),
         reminder=Reminder(spec, caller, hooks, words, services.log),

@@ -48,7 +48,7 @@ from orchestrator.events import ContextCompacted
 from orchestrator.messages import Message, tool_calls
 from orchestrator.store.eventlog import EventLog
 
-__all__ = ["Compactor"]
+__all__ = ["Compactor", "Reopen"]
 
 LEAST_GAIN: Final = 0.05
 """Of a request; a compaction that gives less is none."""
@@ -60,7 +60,7 @@ first with which it fits."""
 MOST_PUT_BACK: Final = 40
 """Lines that checks of summaries have put back and that are kept."""
 
-Reopen = Callable[[Sequence[str], int], Awaitable[list[Reopened]]]
+Reopen = Callable[[Sequence[str], int], Awaitable[Sequence[Reopened]]]
 
 
 @dataclass(slots=True)
@@ -247,6 +247,7 @@ class Compactor:
             tokens_in=made.draft.tokens_in,
             tokens_out=made.draft.tokens_out,
             reopened=[each.path for each in text.reopened],
+            opened=text.opened_in(whole),
             spares_newest=state.spares_newest,
             files=[seen for each in text.reopened for seen in each.files],
         )
@@ -362,7 +363,7 @@ class Compactor:
             record.files, open_work, tail=tail, most=numbers.reopen_files
         )
         if wanted and numbers.reopen_tokens:
-            text.reopened = await self.reopen(wanted, numbers.reopen_tokens)
+            text.reopened = list(await self.reopen(wanted, numbers.reopen_tokens))
         return text
 
 

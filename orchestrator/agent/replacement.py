@@ -62,6 +62,21 @@ class Replacement:
             newest=section("newest", text=self.newest),
         )
 
+    def opened_in(self, whole: str) -> dict[str, list[int]]:
+        """Return where each reopened file stands in the whole text.
+
+        Returns:
+            Path → where its part begins, and ends, in characters.
+        """
+        places: dict[str, list[int]] = {}
+        at = 0
+        for each in self.reopened:
+            begin = whole.find(each.text, at)
+            if begin >= 0:
+                at = begin + len(each.text)
+                places[each.path] = [begin, at]
+        return places
+
     def parts(self, whole: str, *, count: Callable[[str], int]) -> dict[str, int]:
         """Return the estimated tokens of the whole text, by what it is."""
         parts = {

@@ -39,6 +39,7 @@ from orchestrator.events.of_context import ContextCleared, ContextCompacted
 from orchestrator.events.of_delegation import (
     BriefRefused,
     BriefReused,
+    EvidenceStale,
     FindingsSubmitted,
     SubagentAccepted,
     SubagentAsked,
@@ -70,6 +71,7 @@ __all__ = [
     "ContextCompacted",
     "ControlReceived",
     "Event",
+    "EvidenceStale",
     "FileChange",
     "FileSeen",
     "FindingsSubmitted",
@@ -114,7 +116,7 @@ KINDS: dict[str, type[Payload]] = {
         ToolStarted, ToolEnded, TextAdded, ThinkingDropped, ResultReplaced,
         BriefRefused, BriefReused, SubagentAccepted, SubagentAsked, SubagentEnded,
         FindingsSubmitted, ReportSubmitted, NotesUpdated, LimitReachedEvent, RunParked,
-        PermissionAsked, PermissionAnswered, NotesEdited,
+        PermissionAsked, PermissionAnswered, NotesEdited, EvidenceStale,
     )
 }  # fmt: skip
 

@@ -96,3 +96,6 @@ class ContextCompacted(Payload):
     """Thinking of the newest step stays: it is bound to itself alone."""
     files: list[FileSeen] = field(default_factory=list)
     """Versions of the reopened files."""
+    opened: dict[str, list[int]] = field(default_factory=dict)
+    """Path of each of those → where its part of `text` begins, and ends, in
+    characters."""

@@ -10,6 +10,7 @@ from orchestrator.events.base import Payload
 __all__ = [
     "BriefRefused",
     "BriefReused",
+    "EvidenceStale",
     "FindingsSubmitted",
     "SubagentAccepted",
     "SubagentAsked",
@@ -120,3 +121,17 @@ class FindingsSubmitted(Payload):
     findings: dict[str, Any] = field(default_factory=dict)
     unfinished: list[str] = field(default_factory=list)
     """Its own subagents whose findings it had not got: why they went back."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceStale(Payload):
+    """Files have changed since the evidence in them was read; whoever is told of it.
+
+    It is told of the agent that gets the findings, or of the run, for its report.
+    """
+
+    KIND: ClassVar[str] = "evidence.stale"
+    of: str
+    """The subagent whose findings they are."""
+    files: dict[str, str]
+    """Path → `changed` or `gone`."""

@@ -45,6 +45,11 @@ class RunStarted(Payload):
     """Where the user's own tools were looked for, besides what is installed."""
     redact: list[str] = field(default_factory=list)
     """What is replaced by placeholders besides secrets: `personal`, or nothing."""
+    root_name: str = ""
+    """Of the workspace."""
+    top_level: list[str] | None = None
+    """What lay in the workspace, as far as agents may see it; folders end in `/`. None:
+    it is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from orchestrator.agent.outside import LIVE, Outside
 from orchestrator.clock import Clock, SystemClock
 from orchestrator.errors import ModelError
 from orchestrator.models.base import Model
@@ -105,6 +106,9 @@ class Host:
         brings_model: the caller brought a model, so that no credentials are needed.
         cwd: the working directory.
         asker: puts questions to a person; None: nobody is there.
+        outside: what the program itself looks up in workspaces.
+        through: the tools of a run, before agents are given them → those they are
+            given.
     """
 
     runs_dir: Path
@@ -117,6 +121,8 @@ class Host:
     brings_model: bool = False
     cwd: Path = field(default_factory=Path.cwd)
     asker: Asker | None = None
+    outside: Outside = LIVE
+    through: Callable[[Sequence[Tool[Any]]], Sequence[Tool[Any]]] = tuple
 
     @classmethod
     def of_process(

@@ -39,7 +39,7 @@ from orchestrator.store.lock import RunLock
 from orchestrator.subagents.dispatch import Dispatcher
 from orchestrator.subagents.shortfall import stopped
 
-__all__ = ["Live", "start", "work"]
+__all__ = ["Live", "Origin", "start", "work"]
 
 OnEvent = Callable[[Event], None]
 
@@ -62,8 +62,28 @@ class Live:
     has_begun: bool = False
 
 
-async def start(prepared: Prepared, host: Host, live: Live | None = None) -> RunResult:
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What tells one run from another: its id, and what keys its placeholders."""
+
+    run: str
+    salt: bytes
+
+
+async def start(
+    prepared: Prepared,
+    host: Host,
+    live: Live | None = None,
+    *,
+    origin: Origin | None = None,
+) -> RunResult:
     """Run a task in a new folder and return what it came to.
+
+    Args:
+        prepared: the task and all that it names.
+        host: what the process offers.
+        live: the handle.
+        origin: of the run that this one does again; None: it is a run of its own.
 
     Raises:
         SpecError: an MCP server of the task cannot be started, or commands could
@@ -72,8 +92,9 @@ async def start(prepared: Prepared, host: Host, live: Live | None = None) -> Run
     """
     live = live or Live()
     _check_place(prepared.task, host.runs_dir)
-    folder = create(host.runs_dir, _free_id(prepared.task.name, host))
-    salt = secrets.token_bytes(16)
+    if origin is None:
+        origin = Origin(_free_id(prepared.task.name, host), secrets.token_bytes(16))
+    folder, salt = create(host.runs_dir, origin.run), origin.salt
     try:
         with RunLock(folder.lock):
             log = EventLog.create(
@@ -240,6 +261,8 @@ async def _conclude(
     verdict = await anyio.to_thread.run_sync(judged, session, dispatcher, ending)
     bug = ending.trace if isinstance(ending, Bug) else ""
     folder, log = session.folder, session.log
+    for each in verdict.stale:
+        log.append(each)
     if verdict.report:
         write_atomic(folder.report, verdict.report.encode())
     if verdict.result is not None:

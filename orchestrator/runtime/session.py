@@ -76,6 +76,8 @@ class Session:
     workspace: Workspace
     snapshots: Snapshots
     inbox: Inbox
+    top_level: tuple[str, ...]
+    """What lies in the workspace, redacted; folders end in `/`."""
     facts: str
     context_files: tuple[ContextFile, ...]
     question: str = ""
@@ -237,6 +239,7 @@ def open_session(
         permissions=permissions,
         restore=redactor.restore_for(allowed="secrets" in permissions),
         restore_file=redactor.restore,
+        outside=host.outside,
         gate=Permissions(
             task.permissions,
             log,
@@ -245,6 +248,7 @@ def open_session(
             past=past.events if past else (),
         ),
     )
+    top_level = [redactor.redact(name) for name in _top_level(workspace)]
     return Session(
         prepared=redacted(prepared, redactor.redact),
         host=host,
@@ -257,11 +261,12 @@ def open_session(
         workspace=workspace,
         snapshots=Snapshots(folder, past.history if past else None),
         inbox=inbox,
+        top_level=tuple(top_level),
         facts=(past and past.facts)
         or redactor.redact(
             workspace_text(
                 task.workspace.name,
-                _facts(workspace),
+                _facts(top_level),
                 prepared.skills,
                 book=prepared.book,
             )
@@ -325,6 +330,8 @@ def started(session: Session, salt: bytes) -> RunStarted:
         prices=prices(session),
         tool_folders=[str(each) for each in prepared.tool_folders],
         redact=[each for each in task.redact if each != "secrets"],
+        root_name=session.services.redact(task.workspace.name),
+        top_level=list(session.top_level),
     )
 
 
@@ -344,20 +351,24 @@ def versions() -> dict[str, str]:
     }
 
 
-def _facts(workspace: Workspace) -> list[str]:
-    """Return what every agent should know of the workspace: its top level."""
+def _top_level(workspace: Workspace) -> list[str]:
+    """Return what agents may see of the top of the workspace; folders end in `/`."""
     try:
         entries = sorted(workspace.root.iterdir())
     except OSError:
         return []
-    names = [
-        f"{entry.name}/" if entry.is_dir() else entry.name
+    return [
+        clean_text(f"{entry.name}/" if entry.is_dir() else entry.name)
         for entry in entries
         if not entry.name.startswith(".") and workspace.allows(entry.name)
     ]
-    shown = ", ".join(
-        f"`{defused(clean_text(name))}`" for name in names[:MAX_TOP_LEVEL]
-    )
-    more = len(names) - MAX_TOP_LEVEL
+
+
+def _facts(top_level: Sequence[str]) -> list[str]:
+    """Return what every agent should know of the workspace: its top level."""
+    if not top_level:
+        return ["It is empty."]
+    shown = ", ".join(f"`{defused(name)}`" for name in top_level[:MAX_TOP_LEVEL])
+    more = len(top_level) - MAX_TOP_LEVEL
     rest = f" and {more} more" if more > 0 else ""
-    return [f"Top level: {shown}{rest}"] if names else ["It is empty."]
+    return [f"Top level: {shown}{rest}"]

@@ -85,7 +85,7 @@ def toolbox(
     own = (*host.tools, *prepared.tools, *servers)
     _refuse_same(own, there)
     return Toolbox(
-        (*(tool for tool in ours if tool.name in there), *own),
+        tuple(host.through([*(tool for tool in ours if tool.name in there), *own])),
         turn,
         tuple(tool.name for tool in own),
     )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 
 import orjson
 
 from orchestrator.agent.spec import Outcome
+from orchestrator.events import EvidenceStale
 from orchestrator.evidence import citations
 from orchestrator.ids import LEAD
 from orchestrator.messages import clean_text
@@ -58,6 +60,7 @@ class Verdict:
         report: Markdown, or "" if there is none.
         result: `finish.result`, where the task asks for JSON.
         resume_at: when a parked run can go on; None: nobody knows.
+        stale: findings whose files have changed since.
     """
 
     state: State
@@ -66,6 +69,7 @@ class Verdict:
     report: str = ""
     result: object = None
     resume_at: datetime | None = None
+    stale: tuple[EvidenceStale, ...] = ()
 
 
 def judged(
@@ -95,22 +99,35 @@ def judged(
         missing = [*report.missing, *missing, *shortfall.unread(roster, report.unread)]
         if outcome.limit:
             missing.insert(0, f"the lead was stopped by a limit: {outcome.reason}")
-        remarks = [*shortfall.remarks(roster), *stale_remarks(session, roster)]
+        changed = stale_evidence(session, roster)
+        remarks = [*shortfall.remarks(roster), *stale_remarks(roster, changed)]
         text = with_checks(report.text, missing, remarks)
         state: State = "partial" if missing else "done"
         reason = missing[0] if missing else ""
-        return Verdict(state, reason, missing, text, report.result)
+        return Verdict(
+            state, reason, missing, text, report.result, stale=tuple(changed)
+        )
     return _without_report(session, roster, outcome, missing)
 
 
-def stale_remarks(session: Session, roster: Roster) -> list[str]:
-    """Return what has become of the files that findings are from, a line each."""
+def stale_evidence(session: Session, roster: Roster) -> list[EvidenceStale]:
+    """Return what has become of the files that findings are from; it reads them."""
+    look_at = partial(stale, session.workspace)
+    found = {
+        agent: session.services.outside.stale("", agent, partial(look_at, sources))
+        for agent, sources in roster.sources_for(LEAD).items()
+    }
+    return [EvidenceStale(of, dict(files)) for of, files in found.items() if files]
+
+
+def stale_remarks(roster: Roster, changed: Sequence[EvidenceStale]) -> list[str]:
+    """Return what there is to say of that, a line each."""
     lines: list[str] = []
-    for agent, sources in roster.sources_for(LEAD).items():
-        place = roster.get(agent)
-        files = stale(session.workspace, sources)
-        if files and place and place.findings:
-            lines.append(_sentence(stale_note(place.findings, files, agent=agent)))
+    for each in changed:
+        place = roster.get(each.of)
+        if place and place.findings:
+            note = stale_note(place.findings, each.files, agent=each.of)
+            lines.append(_sentence(note))
     more = len(lines) - MAX_STALE
     rest = [f"The files of {more} more subagents have changed."] if more > 0 else []
     return lines[:MAX_STALE] + rest

@@ -9,6 +9,7 @@ from functools import cache
 import anyio.to_thread
 
 from orchestrator.agent.budget import NOTHING, Amount
+from orchestrator.agent.outside import Handed
 from orchestrator.agent.reserving import findings_part
 from orchestrator.brief import Brief, Scope, lint
 from orchestrator.events import BriefRefused, BriefReused, SubagentAccepted
@@ -197,7 +198,8 @@ class Acceptance:
         judged: list[_Judged] = []
         for index, given in briefs:
             brief = with_places(given, findings)
-            one = self._judge_one(brief, index, others, mine, hash_of)
+            handed = Handed(self._parent, call, index)
+            one = self._judge_one(brief, handed, others, mine, hash_of)
             if one.is_good and free <= 0:
                 allowed = crew.task.limits.subagents
                 one = replace(one, problems=(f"all {allowed} {USED_UP}",), no_room=True)
@@ -210,19 +212,23 @@ class Acceptance:
     def _judge_one(
         self,
         brief: Brief,
-        index: int,
+        handed: Handed,
         others: Sequence[Brief],
         mine: Sequence[Place],
         hash_of: Callable[[Scope], str],
     ) -> _Judged:
-        crew = self._crew
-        problems = lint(
-            brief, workspace=self._workspace, profiles=crew.profiles, others=others
-        )
-        problems += crew.tool_problems(brief, levels=self._levels)
-        if problems:
+        crew, index = self._crew, handed.index
+        outside = crew.services.outside
+
+        def look() -> list[str]:
+            problems = lint(
+                brief, workspace=self._workspace, profiles=crew.profiles, others=others
+            )
+            return problems + crew.tool_problems(brief, levels=self._levels)
+
+        if problems := outside.problems(handed, look):
             return _Judged(index, brief, tuple(problems))
-        scope_hash = hash_of(brief.scope)
+        scope_hash = outside.tree(handed, lambda: hash_of(brief.scope))
         for place in mine:
             if _answers(place, scope_hash) and is_same_work(brief, place.brief):
                 return _Judged(index, brief, answered_by=place.id)

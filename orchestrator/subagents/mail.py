@@ -9,6 +9,7 @@ import anyio.to_thread
 
 from orchestrator.agent.loop import Agent
 from orchestrator.agent.state import AgentState
+from orchestrator.events import EvidenceStale
 from orchestrator.security.workspace import Workspace
 from orchestrator.subagents.crew import Crew
 from orchestrator.subagents.delivery import Delivery, delivery
@@ -125,17 +126,26 @@ class Mail:
         """
         self._taken.update(each.id for each in dues)
         rows = [self.row(place) for place in others]
+        changed: list[EvidenceStale] = []
 
         def make() -> Delivery:
             return self.render(
-                dues, refused=refused, reused=reused, rows=rows, told=told
+                dues,
+                refused=refused,
+                reused=reused,
+                rows=rows,
+                told=told,
+                on_stale=changed.append,
             )
 
         try:
-            return await anyio.to_thread.run_sync(make)
+            made = await anyio.to_thread.run_sync(make)
+            for each in changed:
+                self._crew.services.log.append(each, agent=self._parent)
         except BaseException:
             self._taken.difference_update(each.id for each in dues)
             raise
+        return made
 
     def render(
         self,
@@ -145,16 +155,25 @@ class Mail:
         reused: Sequence[Place] = (),
         rows: Sequence[Row] = (),
         told: str = "",
+        on_stale: Callable[[EvidenceStale], object] = lambda _event: None,
     ) -> Delivery:
         """Return what the parent is told; it reads and writes files.
+
+        Args:
+            dues: as for `deliver`, like those that follow.
+            refused: likewise.
+            reused: likewise.
+            rows: of those of whom nothing is delivered now.
+            told: likewise.
+            on_stale: told of findings whose files have changed since.
 
         Raises:
             StoreError: the run folder cannot be written.
         """
         services = self._crew.services
-        found = [self._checked(each.place, each.number) for each in dues]
+        found = [self._checked(each.place, each.number, on_stale) for each in dues]
         for place in reused:
-            again = self._checked(place, 0)
+            again = self._checked(place, 0, on_stale)
             found.append(replace(again, notes=(REUSED, *again.notes)))
         used = self._state.shown.tokens if self._state else 0
         total = self._payable(int((self._window - used) * DELIVERY_SHARE))
@@ -168,14 +187,18 @@ class Mail:
             told=told,
         )
 
-    def _checked(self, place: Place, number: int) -> Delivered:
+    def _checked(
+        self, place: Place, number: int, on_stale: Callable[[EvidenceStale], object]
+    ) -> Delivered:
         """Return findings with what has become of their files since."""
         made, ended = as_delivered(place, number), place.answers[number]
+        files = self._crew.services.outside.stale(
+            self._parent, place.id, lambda: stale(self._workspace, ended.sources)
+        )
+        if files:
+            on_stale(EvidenceStale(place.id, dict(files)))
         note = stale_note(
-            made.findings,
-            stale(self._workspace, ended.sources),
-            agent=place.id,
-            first_item=ended.first_item,
+            made.findings, files, agent=place.id, first_item=ended.first_item
         )
         return replace(made, stale=note)
 

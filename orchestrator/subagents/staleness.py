@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from typing import Literal
 
+from orchestrator.agent.outside import Staleness
 from orchestrator.errors import ToolError
 from orchestrator.evidence import parse_source
 from orchestrator.findings import Findings
@@ -19,9 +19,7 @@ from orchestrator.security.workspace import Workspace
 from orchestrator.tools.extraction import MAX_DOCUMENT_BYTES
 from orchestrator.tools.versions import MAX_KEPT_BYTES
 
-__all__ = ["Staleness", "stale", "stale_note"]
-
-Staleness = Literal["changed", "gone"]
+__all__ = ["stale", "stale_note"]
 
 MAX_PATHS = 10
 MAX_ITEMS = 8
@@ -77,7 +75,7 @@ def _state(workspace: Workspace, path: str) -> str:
 
 def stale_note(
     findings: Findings,
-    stale_files: Mapping[str, Staleness],
+    stale_files: Mapping[str, str],
     *,
     agent: str,
     first_item: int = 1,

@@ -117,7 +117,8 @@ async def test_stop_is_gentle_and_the_run_can_be_gone_on_with(bench: RunBench) -
 
     assert (ended.result.state, ended.result.exit_code) == ("interrupted", 130)
     [received] = ended.events("control.received")
-    assert received.data == {"action": "stop", "to": "", "by": "", "reason": ""}
+    assert received.data["action"] == "stop"
+    assert received.data["to"] == received.data["by"] == ""
     assert list((ended.folder / "control").iterdir()) == []
     again = await bench.resume(ended.folder, [finish("14 days [refunds.md:1].")], {})
     assert again.result.state == "done"

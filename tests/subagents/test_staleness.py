@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 from tool_bench import ToolBench
 
+from orchestrator.agent.outside import Staleness
 from orchestrator.events import Event, ToolEnded
 from orchestrator.findings import Evidence, Findings, Item
 from orchestrator.ids import sha256
 from orchestrator.security.workspace import Workspace
 from orchestrator.subagents.sightings import Sightings
-from orchestrator.subagents.staleness import Staleness, stale, stale_note
+from orchestrator.subagents.staleness import stale, stale_note
 from orchestrator.tools.extraction import MAX_DOCUMENT_BYTES
 
 QUOTE = "a quote that is long enough to count"
