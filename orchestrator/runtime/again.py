@@ -22,7 +22,12 @@ __all__ = ["prepared_again"]
 
 
 def prepared_again(
-    folder: RunFolder, host: Host, changed: dict[str, str], begun: RunStarted | None
+    folder: RunFolder,
+    host: Host,
+    changed: dict[str, str],
+    begun: RunStarted | None,
+    *,
+    inputs: Path | None = None,
 ) -> Prepared:
     """Return the task as it began: its models and context files are in the log.
 
@@ -31,6 +36,7 @@ def prepared_again(
         host: what the process offers.
         changed: limits that are raised, as overrides.
         begun: how the run began, if that is known.
+        inputs: folder of the profiles and prompts; None: the copies that the run keeps.
 
     Raises:
         SpecError: the task cannot be read, or no model be called.
@@ -48,7 +54,8 @@ def prepared_again(
         settings=host.settings,
         env=host.env,
         price_of=host.price,
-        task_folder=folder.inputs,
+        task_folder=inputs or folder.inputs,
+        cwd=inputs,
         needs_credentials=not host.brings_model,
     )
     prepared = _with_extras(prepared, task, begun, host.env)

@@ -20,7 +20,7 @@ from anyio.lowlevel import EventLoopToken, RunVar, current_token
 
 from orchestrator.errors import ToolError
 
-__all__ = ["in_thread", "stop_if_abandoned"]
+__all__ = ["calls_at_work", "in_thread", "stop_if_abandoned"]
 
 MAX_THREADS = 40
 LEAVING_S = 0.2
@@ -72,6 +72,12 @@ def stop_if_abandoned() -> None:
     call = _current.get(None)
     if call is not None and call.is_abandoned:
         raise ToolError("nobody waits for this call any more")
+
+
+def calls_at_work() -> Callable[[], int]:
+    """Return what counts the calls of this event loop that are waited for."""
+    rooms = _pool_of_loop().rooms
+    return lambda: sum(room.borrowed_tokens for room in rooms.values())
 
 
 @dataclass(slots=True)

@@ -1,0 +1,242 @@
+"""The order of a replay: everything happens when, and as, the record has it.
+
+What the program does by itself happens by itself. What came from outside – answers of
+models, results of tools, words of people, the time – is let in where the record has it:
+as soon as all that stands before it has happened again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import anyio
+
+from orchestrator.events import (
+    ControlReceived,
+    Event,
+    ModelAnswered,
+    ModelFailed,
+    ModelRequested,
+    ModelRetried,
+    NotesEdited,
+)
+from orchestrator.runtime.replaying.record import Key, Part, key_of, seconds_of
+from orchestrator.runtime.replaying.virtual import VirtualClock
+
+__all__ = ["Conductor"]
+
+BEAT_S = 5.0
+"""Those who wait for an answer hear something of it at least so often."""
+SLACK_S = 0.3
+"""How far the time goes on where what is next does not happen by itself: timers of the
+program are due a little later than they were."""
+MAX_TRIES = 3
+HAPPENINGS = frozenset({ModelRetried.KIND, ModelAnswered.KIND, ModelFailed.KIND})
+
+
+@dataclass(slots=True)
+class Conductor:
+    """Follows the log of a replay beside the record of what it replays.
+
+    Attributes:
+        part: what is replayed.
+        clock: is set to the times of the record.
+        say: does again what a person did, as an event tells it.
+        stop: ends the run, as a person or a kill did.
+        extra: events that the record does not have.
+        missing: events of the record that did not happen.
+        compared: events that happened again.
+    """
+
+    part: Part
+    clock: VirtualClock
+    say: Callable[[Event], None] = lambda _event: None
+    stop: Callable[[], None] = lambda: None
+    extra: list[Event] = field(default_factory=list)
+    missing: list[Event] = field(default_factory=list)
+    compared: int = 0
+    is_stopped: bool = False
+    _seconds: list[float] = field(default_factory=list)
+    _places: dict[tuple[Key, int], int] = field(default_factory=dict)
+    _counts: Counter[Key] = field(default_factory=Counter)
+    _done: set[int] = field(default_factory=set)
+    _next: int = 0
+    _said: set[int] = field(default_factory=set)
+    _waiting: dict[int, anyio.Event] = field(default_factory=dict)
+    _asked: defaultdict[str, list[int]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    """SHA-256 of a request that is about to leave → the places of its intent; -1: it
+    is not on record."""
+    _by_kind: defaultdict[tuple[str, str], deque[int]] = field(
+        default_factory=lambda: defaultdict(deque)
+    )
+    """Agent and kind → places that have not happened yet, and some that have."""
+    _beats: list[Callable[[], None]] = field(default_factory=list)
+    _tries: int = 0
+
+    def __post_init__(self) -> None:
+        self._seconds = seconds_of(self.events)
+        counts: Counter[Key] = Counter()
+        for place, event in enumerate(self.events):
+            key = key_of(event)
+            self._places[key, counts[key]] = place
+            counts[key] += 1
+            self._by_kind[event.agent, event.kind].append(place)
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """Return the record."""
+        return self.part.events
+
+    @property
+    def is_killed(self) -> bool:
+        """Return whether the process that is replayed was killed."""
+        return self.part.ended is None
+
+    def follow(self, event: Event) -> None:
+        """Take note of an event of the replay."""
+        if self.is_stopped and self.is_killed:
+            return  # what a process would have done that had been killed by then
+        key = key_of(event)
+        place = self._places.get((key, self._counts[key]))
+        self._counts[key] += 1
+        if event.kind == ModelRequested.KIND:
+            self._asked[event.data["sha256"]].append(-1 if place is None else place)
+        if place is None:
+            self.extra.append(event)
+            return
+        self._done.add(place)
+        self.compared += 1
+        self._go_on()
+
+    def asked(self, sha256: str) -> int:
+        """Return the place of the intent of the request with that hash.
+
+        Returns:
+            -1 where the record has no such request.
+        """
+        places = self._asked.get(sha256)
+        return places.pop(0) if places else -1
+
+    def happenings(self, intent: int) -> list[int]:
+        """Return what came of a request: places of retries, then of its outcome."""
+        asked = self.events[intent]
+        found: list[int] = []
+        for place in range(intent + 1, len(self.events)):
+            event = self.events[place]
+            if event.agent != asked.agent:
+                continue
+            if event.kind == ModelRequested.KIND:
+                break
+            if event.kind in HAPPENINGS:
+                found.append(place)
+                if event.kind != ModelRetried.KIND:
+                    break
+        return found
+
+    def place_of(self, *key: str) -> int | None:
+        """Return the place of the first event that is `key`, or None."""
+        return self._places.get((key, 0))
+
+    def find(self, *key: str) -> Event | None:
+        """Return the first event of the record that is `key`, or None."""
+        place = self.place_of(*key)
+        return None if place is None else self.events[place]
+
+    async def until(self, place: int) -> Event:
+        """Wait until an event of the record is next, and return it."""
+        news = self._waiting[place] = anyio.Event()
+        try:
+            self._go_on()
+            await news.wait()
+        finally:
+            self._waiting.pop(place, None)
+        return self.events[place]
+
+    @contextmanager
+    def beating(self, beat: Callable[[], None]) -> Iterator[None]:
+        """Let `beat` be called from time to time: something of an answer arrives."""
+        self._beats.append(beat)
+        try:
+            yield
+        finally:
+            self._beats.remove(beat)
+
+    def ahead(self, agent: str, kind: str) -> int | None:
+        """Return the place of the next of an agent's events of a kind, or None."""
+        places = self._by_kind[agent, kind]
+        while places and places[0] in self._done:
+            places.popleft()
+        return places[0] if places else None
+
+    def left(self) -> list[Event]:
+        """Return what of the record has not happened and is not told as missing."""
+        gone = {id(event) for event in self.missing}
+        return [
+            event
+            for place, event in enumerate(self.events)
+            if place not in self._done and id(event) not in gone
+        ]
+
+    def idle(self) -> None:
+        """Decide what happens next; nothing can by itself."""
+        place = self._next
+        if self.is_stopped:
+            self._pass(SLACK_S)
+        elif place >= len(self.events):
+            self._stop()
+        elif self.clock.elapsed_s < self._seconds[place]:
+            self._pass(self._seconds[place] - self.clock.elapsed_s)
+        elif _is_said(self.events[place]) and place not in self._said:
+            self._said.add(place)
+            self.say(self.events[place])
+        elif self._tries < MAX_TRIES:
+            self._tries += 1
+            self._pass(SLACK_S)
+        else:
+            self._tries = 0
+            self._unstick(place)
+
+    def _go_on(self) -> None:
+        """Let in what is next, if that is what somebody waits for."""
+        while self._next in self._done:
+            self._next += 1
+            self._tries = 0
+        if self._next in self._waiting:
+            self._pass(self._seconds[self._next] - self.clock.elapsed_s)
+            self._waiting.pop(self._next).set()
+
+    def _pass(self, seconds: float) -> None:
+        """Let time go by; those who wait for an answer hear of it."""
+        end = self.clock.elapsed_s + seconds
+        while self.clock.elapsed_s < end:
+            self.clock.elapsed_s = min(end, self.clock.elapsed_s + BEAT_S)
+            for beat in self._beats:
+                beat()
+
+    def _unstick(self, place: int) -> None:
+        """Go on though what is next does not happen."""
+        ended = self.part.ended
+        if ended is not None and ended.state == "interrupted":
+            self._stop()
+        elif self._waiting:
+            soonest = min(self._waiting)
+            self._waiting.pop(soonest).set()
+        else:
+            self.missing.append(self.events[place])
+            self._done.add(place)
+            self._go_on()
+
+    def _stop(self) -> None:
+        self.is_stopped = True
+        self.stop()
+
+
+def _is_said(event: Event) -> bool:
+    """Return whether a person did or said what an event tells."""
+    is_asked = event.kind == ControlReceived.KIND and not event.data.get("by")
+    return is_asked or event.kind == NotesEdited.KIND

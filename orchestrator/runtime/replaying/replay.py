@@ -1,0 +1,339 @@
+"""Replaying a run: the same program on what is on record, compared as it goes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+import orjson
+
+from orchestrator.events import (
+    Event,
+    ModelRequested,
+    ReportSubmitted,
+    RunStarted,
+)
+from orchestrator.ids import sha256
+from orchestrator.models.base import ModelRequest
+from orchestrator.runtime.again import prepared_again
+from orchestrator.runtime.host import Host, ModelPool
+from orchestrator.runtime.replaying.answers import (
+    OnRequest,
+    RecordedAsker,
+    RecordedModel,
+    RecordedOutside,
+    recorded_tools,
+)
+from orchestrator.runtime.replaying.comparing import Difference, first_difference
+from orchestrator.runtime.replaying.conductor import Conductor
+from orchestrator.runtime.replaying.record import Part, Record, read_record
+from orchestrator.runtime.replaying.saying import Person
+from orchestrator.runtime.replaying.virtual import VirtualClock, run_virtual
+from orchestrator.runtime.resume import read_past, resume_run
+from orchestrator.runtime.run import Live, Origin, start
+from orchestrator.security.permissions import Asker
+from orchestrator.settings import OFFLINE, Settings
+from orchestrator.spec.foreign import NEEDS, OUR_TOOLS
+from orchestrator.store.layout import RunFolder
+
+__all__ = ["Replayed", "replay", "replay_async"]
+
+MAX_DIFFERENCES = 50
+"""Of requests that are told one by one; all are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What came of a replay.
+
+    Attributes:
+        run: id of the run.
+        requests: requests of the run that were made again.
+        same: those of them whose bytes were the same.
+        differences: requests that differ, in the order of the replay; at most 50.
+        extra: events that the run did not have, as `agent kind`, in order.
+        missing: events of the run that did not happen again, as `seq agent kind`.
+        events: events that happened again.
+        total: events of the run.
+        state: in which the run ended, and the replay.
+        report_is_same: whether the lead handed in the same words.
+        parts: processes that were at work on the run.
+        recorded_s: seconds that the run took, from its first event to its last.
+        took_s: seconds that the replay took.
+    """
+
+    run: str
+    requests: int
+    same: int
+    differences: tuple[Difference, ...]
+    extra: tuple[str, ...]
+    missing: tuple[str, ...]
+    events: int
+    total: int
+    state: tuple[str, str]
+    report_is_same: bool
+    parts: int
+    recorded_s: float
+    took_s: float
+
+    @property
+    def first(self) -> Difference | None:
+        """Return the first difference, or None."""
+        return self.differences[0] if self.differences else None
+
+    @property
+    def is_same(self) -> bool:
+        """Return whether all that was sent is the same, byte for byte, and the end."""
+        is_whole = self.requests == self.same and not self.differences
+        return is_whole and self.report_is_same and self.state[0] == self.state[1]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return {
+            "run": self.run,
+            "is_same": self.is_same,
+            "requests": self.requests,
+            "same": self.same,
+            "differences": [each.to_dict() for each in self.differences],
+            "extra": list(self.extra),
+            "missing": list(self.missing),
+            "events": self.events,
+            "total": self.total,
+            "state": {"recorded": self.state[0], "now": self.state[1]},
+            "report_is_same": self.report_is_same,
+            "parts": self.parts,
+            "recorded_s": round(self.recorded_s, 3),
+            "took_s": round(self.took_s, 3),
+        }
+
+
+def replay(folder: RunFolder, *, inputs: Path | None = None) -> Replayed:
+    """Run a run again, from its record alone, and compare what would be sent.
+
+    Nothing is asked, called, looked up or paid for, and nothing is written into the
+    folder of the run. It blocks, and may be called where an event loop runs.
+
+    Args:
+        folder: of a run; one that is at work is replayed as far as it is.
+        inputs: a folder whose `agents/` and `prompts/` are tried, with what ships for
+            what is not there; None: the copies that the run keeps.
+
+    Raises:
+        StoreError: the log cannot be read, or does not tell how the run began.
+        SpecError: a prompt or profile in `inputs` is wrong.
+    """
+    record = read_record(folder)
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="replay-") as scratch:
+        stage = _Stage.set_up(record, Path(scratch).resolve(), inputs)
+        for part in record.parts:
+            _play(stage, part)
+    return stage.result(time.perf_counter() - began)
+
+
+async def replay_async(folder: RunFolder, *, inputs: Path | None = None) -> Replayed:
+    """Do what `replay` does, beside an event loop."""
+    return await anyio.to_thread.run_sync(partial(replay, folder, inputs=inputs))
+
+
+@dataclass(slots=True)
+class _Stage:
+    """Where a replay plays, and what came of it up to now."""
+
+    record: Record
+    runs_dir: Path
+    workspace: Path
+    inputs: Path | None
+    extra_tools: Mapping[str, Mapping[str, Any]]
+    requests: int = 0
+    same: int = 0
+    differences: list[Difference] = field(default_factory=list)
+    extra: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    events: int = 0
+    state: str = ""
+    report: object = None
+    can_ask: bool = False
+    """Somebody was there to be asked."""
+
+    @classmethod
+    def set_up(cls, record: Record, scratch: Path, inputs: Path | None) -> _Stage:
+        """Return the stage, with a workspace whose top level looks like it did."""
+        begun = record.begun
+        workspace = scratch / "workspace" / (begun.root_name or "workspace")
+        workspace.mkdir(parents=True)
+        for name in begun.top_level or ():
+            with suppress(OSError, ValueError):  # a name that no disk of ours takes
+                path = workspace / name
+                path.mkdir() if name.endswith("/") else path.touch()
+        extra = {
+            name: told
+            for name, told in record.definitions.items()
+            if name not in OUR_TOOLS
+        }
+        return cls(record, scratch / "runs", workspace, inputs, extra)
+
+    def host(self, part: Part, conductor: Conductor, on_request: OnRequest) -> Host:
+        """Return what a process offers that only has the record."""
+        record, clock = self.record, conductor.clock
+        is_offline = set(record.begun.models.values()) == {OFFLINE}
+        model = RecordedModel(conductor, on_request, caches_prompts=not is_offline)
+        settings = Settings.load({})
+        return Host(
+            runs_dir=self.runs_dir,
+            settings=replace(settings, endpoint_lacks=record.without),
+            env={},
+            clock=clock,
+            pool=ModelPool(model, clock),
+            price=record.prices(part),
+            tools=recorded_tools((), conductor, extra=self.extra_tools),
+            brings_model=True,
+            asker=RecordedAsker(conductor) if self.can_ask else None,
+            outside=RecordedOutside(conductor, record.hashes),
+            through=partial(recorded_tools, conductor=conductor, extra={}),
+        )
+
+    @property
+    def folder(self) -> RunFolder:
+        """Return the folder of the run that is played."""
+        return RunFolder(self.runs_dir / self.record.events[0].run)
+
+    def compare(self, part: Part, intent: int, request: ModelRequest) -> None:
+        """Take note of a request that would be sent.
+
+        Args:
+            part: that is played.
+            intent: place of its intent among the events of the part, or -1.
+            request: what would be sent.
+        """
+        if intent < 0:
+            said = f"{len(request.messages)} messages, {len(request.body):,} bytes"
+            self._differ(Difference("", 0, 0, "one more request", "(nothing)", said))
+            return
+        self.requests += 1
+        event = part.events[intent]
+        if event.data["sha256"] == _hash(request):
+            self.same += 1
+        else:
+            before = self.record.events[: part.first + intent]
+            self._differ(first_difference(before, event, request))
+
+    def _differ(self, difference: Difference) -> None:
+        if len(self.differences) < MAX_DIFFERENCES:
+            self.differences.append(difference)
+
+    def result(self, took_s: float) -> Replayed:
+        """Return what came of it all."""
+        events, ended = self.record.events, self.record.parts[-1].ended
+        first, last = (datetime.fromisoformat(events[at].at) for at in (0, -1))
+        sent = sum(each.kind == ModelRequested.KIND for each in events)
+        state = ended.state if ended else "crashed"
+        return Replayed(
+            run=events[0].run,
+            requests=sent,
+            same=self.same,
+            differences=tuple(self.differences),
+            extra=tuple(self.extra),
+            missing=tuple(self.missing),
+            events=self.events,
+            total=len(events),
+            state=(state, self.state),
+            report_is_same=self.report == _reported(events),
+            parts=len(self.record.parts),
+            recorded_s=(last - first).total_seconds(),
+            took_s=took_s,
+        )
+
+
+def _play(stage: _Stage, part: Part) -> None:
+    """Do again what one process did."""
+    clock = VirtualClock(datetime.fromisoformat(part.events[0].at))
+    conductor = Conductor(part, clock, say=Person(stage.folder).say)
+    host = stage.host(part, conductor, partial(stage.compare, part))
+
+    def follow(event: Event) -> None:
+        if event.kind == RunStarted.KIND:
+            _bring(stage.record.folder.artifacts, stage.folder.artifacts)
+        elif event.kind == ReportSubmitted.KIND:
+            stage.report = _handed_in(event)
+        conductor.follow(event)
+
+    async def work() -> str:
+        live = Live(on_event=follow)  # it belongs to this event loop
+        conductor.stop = live.scope.cancel
+        if part.first == 0:
+            return await _begin(stage, host, live, RecordedAsker(conductor))
+        return await _go_on(stage, part, host, live)
+
+    state = run_virtual(work, clock, conductor.idle)
+    stage.state = "crashed" if conductor.is_killed else state
+    stage.events += conductor.compared
+    stage.extra += [f"{each.agent} {each.kind}".strip() for each in conductor.extra]
+    left = [*conductor.missing, *conductor.left()]
+    stage.missing += [f"{each.seq} {each.agent} {each.kind}" for each in left]
+
+
+async def _begin(stage: _Stage, host: Host, live: Live, asker: Asker) -> str:
+    """Begin the run, as its task, profiles and prompts say."""
+    record, begun = stage.record, stage.record.begun
+    changed = {"workspace": str(stage.workspace)}
+    prepared = prepared_again(record.folder, host, changed, begun, inputs=stage.inputs)
+    asked = [name for name, how in prepared.task.permissions.items() if how == "ask"]
+    stage.can_ask = any(NEEDS.get(name) in asked for name in record.allowed)
+    if stage.can_ask:
+        host = replace(host, asker=asker)
+    # What runs outside of the program is on record only.
+    without: dict[str, Any] = {"mcp_servers": {}, "tools": (), "skills": ()}
+    task = prepared.task.model_copy(update=without)
+    prepared = replace(prepared, task=task, servers={}, tools=())
+    origin = Origin(record.events[0].run, bytes.fromhex(begun.salt))
+    return (await start(prepared, host, live, origin=origin)).state
+
+
+async def _go_on(stage: _Stage, part: Part, host: Host, live: Live) -> str:
+    folder = stage.folder
+    # What the earlier processes wrote, byte for byte: each part is played by itself.
+    whole = stage.record.folder.events.read_bytes()
+    folder.events.write_bytes(whole[: part.offset])
+    for each in (folder.snapshot, folder.progress):
+        each.unlink(missing_ok=True)
+    overrides = {
+        f"limits.{name}": orjson.dumps(value).decode()
+        for name, value in part.limits.items()
+    }
+    question = part.reopened.question if part.reopened else ""
+    past = read_past(folder, host, overrides, question=question)
+    return (await resume_run(past, host, live)).state
+
+
+def _bring(artifacts: Path, to: Path) -> None:
+    """Put what is stored of a run where its replay finds it; the disk is not filled."""
+    for path in artifacts.glob("art_*"):
+        try:
+            os.link(path, to / path.name)
+        except OSError:  # another file system, or one without links
+            shutil.copyfile(path, to / path.name)
+
+
+def _hash(request: ModelRequest) -> str:
+    return sha256(request.body)
+
+
+def _handed_in(event: Event) -> object:
+    return event.data.get("report"), event.data.get("result")
+
+
+def _reported(events: Sequence[Event]) -> object:
+    """Return what the lead handed in last, or None."""
+    found = [each for each in events if each.kind == ReportSubmitted.KIND]
+    return _handed_in(found[-1]) if found else None
