@@ -49,6 +49,7 @@ class Conductor:
         extra: events that the record does not have.
         missing: events of the record that did not happen.
         compared: events that happened again.
+        same: requests that were to be made again, byte for byte.
     """
 
     part: Part
@@ -58,11 +59,14 @@ class Conductor:
     extra: list[Event] = field(default_factory=list)
     missing: list[Event] = field(default_factory=list)
     compared: int = 0
+    same: int = 0
     is_stopped: bool = False
     _seconds: list[float] = field(default_factory=list)
     _places: dict[tuple[Key, int], int] = field(default_factory=dict)
     _counts: Counter[Key] = field(default_factory=Counter)
     _done: set[int] = field(default_factory=set)
+    _left: Counter[str] = field(default_factory=Counter)
+    """Agent → how many of its events have not happened yet."""
     _next: int = 0
     _said: set[int] = field(default_factory=set)
     _waiting: dict[int, anyio.Event] = field(default_factory=dict)
@@ -86,6 +90,7 @@ class Conductor:
             self._places[key, counts[key]] = place
             counts[key] += 1
             self._by_kind[event.agent, event.kind].append(place)
+            self._left[event.agent] += 1
 
     @property
     def events(self) -> Sequence[Event]:
@@ -97,21 +102,35 @@ class Conductor:
         """Return whether the process that is replayed was killed."""
         return self.part.ended is None
 
+    @property
+    def was_cut(self) -> bool:
+        """Return whether somebody or something ended it that is not in its log."""
+        return self.is_killed or self.part.state == "interrupted"
+
     def follow(self, event: Event) -> None:
         """Take note of an event of the replay."""
-        if self.is_stopped and self.is_killed:
-            return  # what a process would have done that had been killed by then
         key = key_of(event)
         place = self._places.get((key, self._counts[key]))
         self._counts[key] += 1
         if event.kind == ModelRequested.KIND:
             self._asked[event.data["sha256"]].append(-1 if place is None else place)
         if place is None:
-            self.extra.append(event)
+            if not self.is_beyond(event.agent):
+                self.extra.append(event)
             return
         self._done.add(place)
+        if event.kind == ModelRequested.KIND:
+            recorded = self.events[place].data["sha256"]
+            self.same += event.data["sha256"] == recorded
+        self._left[event.agent] -= 1
         self.compared += 1
         self._go_on()
+        if self.is_killed and self._next >= len(self.events) and not self.is_stopped:
+            self._stop()
+
+    def is_beyond(self, agent: str) -> bool:
+        """Return whether an agent is past all that its process had time for."""
+        return self.was_cut and self._left[agent] <= 0
 
     def asked(self, sha256: str) -> int:
         """Return the place of the intent of the request with that hash.
@@ -220,8 +239,7 @@ class Conductor:
 
     def _unstick(self, place: int) -> None:
         """Go on though what is next does not happen."""
-        ended = self.part.ended
-        if ended is not None and ended.state == "interrupted":
+        if self.part.state == "interrupted":
             self._stop()
         elif self._waiting:
             soonest = min(self._waiting)

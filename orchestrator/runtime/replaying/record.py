@@ -60,7 +60,7 @@ def key_of(event: Event) -> Key:
     return (event.agent, event.kind, *(str(event.data.get(name)) for name in named))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Part:
     """What one process did of a run.
 
@@ -74,11 +74,17 @@ class Part:
     first: int
     offset: int
 
-    @property
+    @cached_property
     def ended(self) -> RunEnded | None:
         """Return how it ended; None: it was killed."""
-        kinds = [each for each in self.events if each.kind == RunEnded.KIND]
-        return parse(kinds[-1], RunEnded) if kinds else None
+        newest = (each for each in reversed(self.events) if each.kind == RunEnded.KIND)
+        found = next(newest, None)
+        return None if found is None else parse(found, RunEnded)
+
+    @property
+    def state(self) -> str:
+        """Return the state in which it left the run."""
+        return self.ended.state if self.ended else "crashed"
 
     @property
     def reopened(self) -> RunReopened | None:

@@ -155,7 +155,6 @@ class _Stage:
     workspace: Path
     inputs: Path | None
     extra_tools: Mapping[str, Mapping[str, Any]]
-    requests: int = 0
     same: int = 0
     differences: list[Difference] = field(default_factory=list)
     extra: list[str] = field(default_factory=list)
@@ -217,16 +216,24 @@ class _Stage:
             request: what would be sent.
         """
         if intent < 0:
-            said = f"{len(request.messages)} messages, {len(request.body):,} bytes"
-            self._differ(Difference("", 0, 0, "one more request", "(nothing)", said))
-            return
-        self.requests += 1
+            return  # told by its event, unless it is beyond what there was time for
         event = part.events[intent]
-        if event.data["sha256"] == _hash(request):
-            self.same += 1
-        else:
+        if event.data["sha256"] != sha256(request.body):
             before = self.record.events[: part.first + intent]
             self._differ(first_difference(before, event, request))
+
+    def played(self, conductor: Conductor) -> None:
+        """Take note of what a part came to."""
+        self.events += conductor.compared
+        self.same += conductor.same
+        for each in conductor.extra:
+            self.extra.append(f"{each.agent} {each.kind}".strip())
+            if each.kind == ModelRequested.KIND:
+                turn, said = each.data["turn"], f"{each.data['bytes']:,} bytes"
+                more = Difference(each.agent, 0, turn, "one more request", "", said)
+                self._differ(more)
+        left = [*conductor.missing, *conductor.left()]
+        self.missing += [f"{each.seq} {each.agent} {each.kind}" for each in left]
 
     def _differ(self, difference: Difference) -> None:
         if len(self.differences) < MAX_DIFFERENCES:
@@ -277,10 +284,7 @@ def _play(stage: _Stage, part: Part) -> None:
 
     state = run_virtual(work, clock, conductor.idle)
     stage.state = "crashed" if conductor.is_killed else state
-    stage.events += conductor.compared
-    stage.extra += [f"{each.agent} {each.kind}".strip() for each in conductor.extra]
-    left = [*conductor.missing, *conductor.left()]
-    stage.missing += [f"{each.seq} {each.agent} {each.kind}" for each in left]
+    stage.played(conductor)
 
 
 async def _begin(stage: _Stage, host: Host, live: Live, asker: Asker) -> str:
@@ -323,10 +327,6 @@ def _bring(artifacts: Path, to: Path) -> None:
             os.link(path, to / path.name)
         except OSError:  # another file system, or one without links
             shutil.copyfile(path, to / path.name)
-
-
-def _hash(request: ModelRequest) -> str:
-    return sha256(request.body)
 
 
 def _handed_in(event: Event) -> object:
