@@ -91,7 +91,7 @@ class Services:
         seen_by: agent id → path → the version of it that this agent saw last.
         restore: puts secrets back in place of their placeholders, in what leaves.
         restore_file: the same in what is written into the workspace.
-        outside: what the program itself looks up in the workspace.
+        outside: what the program itself takes from outside.
     """
 
     log: EventLog
@@ -221,6 +221,7 @@ def build_agent(
         log=services.log,
         parking=services.parking,
         outage_s=services.outage_s,
+        outside=services.outside,
     )
     executor = Executor(
         registry, services.log, services.clip, services.clock, gate=services.gate

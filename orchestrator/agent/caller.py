@@ -16,7 +16,15 @@ from orchestrator.agent.caching import Caching
 from orchestrator.agent.form import Form
 from orchestrator.agent.incoming import PARTS, ResultSizes
 from orchestrator.agent.mending import Mender
-from orchestrator.agent.outgoing import Aside, Outgoing, alone, beside, ordinary
+from orchestrator.agent.outgoing import (
+    Answer,
+    Aside,
+    Outgoing,
+    alone,
+    beside,
+    ordinary,
+)
+from orchestrator.agent.outside import LIVE, Outside
 from orchestrator.agent.parking import Asked, Parking, Sending
 from orchestrator.agent.pulse import Pulse
 from orchestrator.agent.reserving import Reserving
@@ -36,19 +44,7 @@ from orchestrator.models.base import OUTAGE_S, Model, ModelRequest, Reply, Retry
 from orchestrator.models.choose import window_tokens
 from orchestrator.store.eventlog import EventLog
 
-__all__ = ["Answer", "Caller"]
-
-ASIDE_OUTAGE_S = 60.0
-"""A question beside the conversation is given up after so long."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What was answered beside the conversation, and what it cost."""
-
-    reply: Reply
-    usd: float | None
-    """None: the price is unknown."""
+__all__ = ["Caller"]
 
 
 @dataclass(slots=True)
@@ -66,6 +62,7 @@ class Caller:
         sizes: of what calls may bring.
         room: most that all calls of one step should bring, in tokens.
         outage_s: longest time to go on trying while nobody gets an answer, in seconds.
+        outside: says whose turn it is.
     """
 
     spec: AgentSpec
@@ -80,6 +77,7 @@ class Caller:
     sizes: ResultSizes = field(default_factory=ResultSizes)
     room: float = math.inf
     outage_s: float = OUTAGE_S
+    outside: Outside = LIVE
 
     @property
     def budget(self) -> Budget:
@@ -105,6 +103,7 @@ class Caller:
         """
         state.flush()
         pulse = pulse or Pulse()
+        await self.in_turn()
         await self.parking.passed(pulse)
         try:
             turn = await self.caching.turn(state, self.route, pulse, last=last)
@@ -141,6 +140,10 @@ class Caller:
                 if not is_new:
                     raise window_full(state, self.route.window) from error
                 mended.add(change)
+
+    async def in_turn(self) -> None:
+        """Wait until it is this agent's turn; live, it always is."""
+        await self.outside.turn(self.spec.id)
 
     def _follow(self, form: Form) -> None:
         """Ask by this form from now on."""
@@ -312,6 +315,7 @@ class Caller:
             return []
         parts = [self.sizes.part(each) for each in PARTS]
         sizes = [[part.of(call["name"]) for call in asked] for part in parts]
+        await self.in_turn()
         fits = await self.reserving.admit(state, self.route, sizes)
         place = fits.place
         while place < len(parts) - 1 and sum(sizes[place][: fits.count]) > self.room:
@@ -388,9 +392,7 @@ class Caller:
             body=outgoing.view.body,
             call_s=self.spec.call_s,
             silence_s=self.spec.silence_s,
-            outage_s=min(self.outage_s, ASIDE_OUTAGE_S)
-            if outgoing.purpose
-            else self.outage_s,
+            outage_s=outgoing.outage_s(self.outage_s),
             on_progress=pulse.beat,
             uncached_tokens=self.caching.uncached_tokens(state),
             while_waiting=waiting,

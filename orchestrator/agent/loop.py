@@ -247,6 +247,7 @@ class Agent:
         if state.due == "nudge_finish" and self.hooks.team.is_out():
             await self._wait_for_team()
         await self.speaker.late()
+        await self.caller.in_turn()
         self.speaker.heard()
         if not is_told:
             self.speaker.after(results)

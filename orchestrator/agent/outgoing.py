@@ -15,9 +15,11 @@ from orchestrator.context.view import View, make_head, make_view
 from orchestrator.events import ModelRequested
 from orchestrator.ids import sha256
 from orchestrator.messages import Block, Message, encode, text_block, user_message
+from orchestrator.models.base import Reply
 from orchestrator.models.fields import request_fields
 
 __all__ = [
+    "Answer",
     "Aside",
     "Outgoing",
     "alone",
@@ -26,6 +28,10 @@ __all__ = [
     "question",
     "size_of",
 ]
+
+
+ASIDE_OUTAGE_S = 60.0
+"""A question beside the conversation is given up after so long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,15 @@ class Aside:
     output_tokens: int
     model: str = ""
     effort: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was answered beside the conversation, and what it cost."""
+
+    reply: Reply
+    usd: float | None
+    """None: the price is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +88,14 @@ class Outgoing:
     composition: dict[str, int]
     purpose: str = ""
     newest_written: bool = True
+
+    def outage_s(self, most: float) -> float:
+        """Return how long to go on trying while nobody gets an answer, in seconds.
+
+        Args:
+            most: for a turn of the conversation.
+        """
+        return min(most, ASIDE_OUTAGE_S) if self.purpose else most
 
     def intent(
         self, turn: int, reserved: Reservation, *, rent_usd: float | None

@@ -1,4 +1,4 @@
-"""What the program itself looks up in the workspace, beside the tools of agents."""
+"""What the program itself takes from outside of a run, beside models and tools."""
 
 from __future__ import annotations
 
@@ -55,6 +55,10 @@ class Outside(Protocol):
         """Return the files that an agent is shown afresh after a compaction."""
         ...
 
+    async def turn(self, agent: str) -> None:
+        """Wait until it is this agent's turn to set something of the budget aside."""
+        ...
+
 
 class _Live:
     """Looks."""
@@ -78,6 +82,9 @@ class _Live:
     ) -> Sequence[Reopened]:
         del agent
         return await look()
+
+    async def turn(self, agent: str) -> None:
+        """Whoever comes first is first."""
 
 
 LIVE: Outside = _Live()

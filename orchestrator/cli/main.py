@@ -33,6 +33,7 @@ _CONTROL = "orchestrator.cli.control_commands"
 _READ = "orchestrator.cli.readers"
 _LOGS = "orchestrator.cli.log_reader"
 _CONTEXT = "orchestrator.cli.context_reader"
+_REPLAY = "orchestrator.cli.replay_command"
 _TRANSCRIPT = "orchestrator.cli.transcript_reader"
 
 # The help stands here, so that `--help` loads no command.
@@ -52,6 +53,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "notes": (f"{_READ}:notes", "The notes the lead keeps (progress.md)."),
         "transcript": (f"{_TRANSCRIPT}:transcript", "An agent's whole conversation."),
         "context": (f"{_CONTEXT}:context", "What filled the context, turn by turn."),
+        "replay": (f"{_REPLAY}:replay", "Run it again from its record, and compare."),
         "diff": (f"{_CONTEXT}:diff", "What a compaction kept, dropped and summarised."),
     },
     "Steer a live run": {

@@ -45,6 +45,8 @@ class RunStarted(Payload):
     """Where the user's own tools were looked for, besides what is installed."""
     redact: list[str] = field(default_factory=list)
     """What is replaced by placeholders besides secrets: `personal`, or nothing."""
+    skills: list[dict[str, str]] = field(default_factory=list)
+    """That agents were told of: `name`, `description`, `folder`."""
     root_name: str = ""
     """Of the workspace."""
     top_level: list[str] | None = None

@@ -28,6 +28,7 @@ def prepared_again(
     begun: RunStarted | None,
     *,
     inputs: Path | None = None,
+    has_extras: bool = True,
 ) -> Prepared:
     """Return the task as it began: its models and context files are in the log.
 
@@ -37,6 +38,8 @@ def prepared_again(
         changed: limits that are raised, as overrides.
         begun: how the run began, if that is known.
         inputs: folder of the profiles and prompts; None: the copies that the run keeps.
+        has_extras: tools, skills and servers of the task are wanted, as far as they are
+            still there.
 
     Raises:
         SpecError: the task cannot be read, or no model be called.
@@ -58,7 +61,8 @@ def prepared_again(
         cwd=inputs,
         needs_credentials=not host.brings_model,
     )
-    prepared = _with_extras(prepared, task, begun, host.env)
+    if has_extras:
+        prepared = _with_extras(prepared, task, begun, host.env)
     if begun is None or begun.context is None:
         return prepared
     files = tuple(ContextFile(each["path"], each["text"]) for each in begun.context)

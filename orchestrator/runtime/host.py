@@ -106,7 +106,7 @@ class Host:
         brings_model: the caller brought a model, so that no credentials are needed.
         cwd: the working directory.
         asker: puts questions to a person; None: nobody is there.
-        outside: what the program itself looks up in workspaces.
+        outside: what the program itself takes from outside of its runs.
         through: the tools of a run, before agents are given them → those they are
             given.
     """

@@ -330,6 +330,14 @@ def started(session: Session, salt: bytes) -> RunStarted:
         prices=prices(session),
         tool_folders=[str(each) for each in prepared.tool_folders],
         redact=[each for each in task.redact if each != "secrets"],
+        skills=[
+            {
+                "name": each.name,
+                "description": session.services.redact(each.description),
+                "folder": str(each.folder),
+            }
+            for each in prepared.skills
+        ],
         root_name=session.services.redact(task.workspace.name),
         top_level=list(session.top_level),
     )

@@ -1,9 +1,10 @@
-"""Doubles for tests of code that uses this package: a scripted model, a fake clock."""
+"""For tests of code that uses this package: a scripted model, a fake clock, replays."""
 
 from __future__ import annotations
 
 from orchestrator.testing.clock import FakeClock
 from orchestrator.testing.model import ScriptedModel
+from orchestrator.testing.recorded import replay
 from orchestrator.testing.steps import (
     Script,
     Step,
@@ -29,6 +30,7 @@ __all__ = [
     "fail",
     "first_text",
     "hang",
+    "replay",
     "reply",
     "say",
     "think",

@@ -89,7 +89,7 @@ class RecordedModel:
         self.on_request(intent, request)
         happenings = [] if intent < 0 else self.conductor.happenings(intent)
         if not happenings:
-            await anyio.sleep_forever()
+            await self.conductor.fault()
         reply: Reply | None = None
         with self.conductor.beating(request.on_progress):
             for place in happenings:
@@ -350,6 +350,10 @@ class RecordedOutside:
             )
             for path in told.reopened
         ]
+
+    async def turn(self, agent: str) -> None:
+        """Wait until what the agent does next is next of all."""
+        await self.conductor.turn(agent)
 
 
 @dataclass(frozen=True, slots=True)

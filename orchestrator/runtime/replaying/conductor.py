@@ -11,6 +11,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 import anyio
 
@@ -34,6 +35,8 @@ SLACK_S = 0.3
 """How far the time goes on where what is next does not happen by itself: timers of the
 program are due a little later than they were."""
 MAX_TRIES = 3
+MAX_IDLE = 100_000
+"""So often in a row nothing could happen: the replay is wrong, and ends."""
 HAPPENINGS = frozenset({ModelRetried.KIND, ModelAnswered.KIND, ModelFailed.KIND})
 
 
@@ -75,12 +78,20 @@ class Conductor:
     )
     """SHA-256 of a request that is about to leave → the places of its intent; -1: it
     is not on record."""
+    _leaving: int = 0
+    """How many are."""
     _by_kind: defaultdict[tuple[str, str], deque[int]] = field(
         default_factory=lambda: defaultdict(deque)
     )
     """Agent and kind → places that have not happened yet, and some that have."""
+    _by_agent: defaultdict[str, deque[int]] = field(
+        default_factory=lambda: defaultdict(deque)
+    )
+    """Likewise, by agent alone."""
+    _faults: list[anyio.Event] = field(default_factory=list)
     _beats: list[Callable[[], None]] = field(default_factory=list)
     _tries: int = 0
+    _idles: int = 0
 
     def __post_init__(self) -> None:
         self._seconds = seconds_of(self.events)
@@ -90,6 +101,7 @@ class Conductor:
             self._places[key, counts[key]] = place
             counts[key] += 1
             self._by_kind[event.agent, event.kind].append(place)
+            self._by_agent[event.agent].append(place)
             self._left[event.agent] += 1
 
     @property
@@ -109,11 +121,13 @@ class Conductor:
 
     def follow(self, event: Event) -> None:
         """Take note of an event of the replay."""
+        self._idles = 0
         key = key_of(event)
         place = self._places.get((key, self._counts[key]))
         self._counts[key] += 1
         if event.kind == ModelRequested.KIND:
             self._asked[event.data["sha256"]].append(-1 if place is None else place)
+            self._leaving += 1
         if place is None:
             if not self.is_beyond(event.agent):
                 self.extra.append(event)
@@ -139,7 +153,12 @@ class Conductor:
             -1 where the record has no such request.
         """
         places = self._asked.get(sha256)
-        return places.pop(0) if places else -1
+        if not places:
+            return -1
+        self._leaving -= 1
+        place = places.pop(0)
+        self._go_on()
+        return place
 
     def happenings(self, intent: int) -> list[int]:
         """Return what came of a request: places of retries, then of its outcome."""
@@ -176,6 +195,26 @@ class Conductor:
             self._waiting.pop(place, None)
         return self.events[place]
 
+    async def turn(self, agent: str) -> None:
+        """Wait until what an agent does next is next of all."""
+        places = self._by_agent[agent]
+        while places and places[0] in self._done:
+            places.popleft()
+        if places and places[0] != self._next:
+            await self.until(places[0])
+
+    async def fault(self) -> NoReturn:
+        """Wait for what ends the run: an answer that never came, or a fault.
+
+        Raises:
+            RuntimeError: a fault of the program, or of a model of the user's, ended it.
+        """
+        if self.part.ended is None or not self.part.ended.traceback:
+            await anyio.sleep_forever()
+        self._faults.append(news := anyio.Event())
+        await news.wait()
+        raise RuntimeError("as recorded")
+
     @contextmanager
     def beating(self, beat: Callable[[], None]) -> Iterator[None]:
         """Let `beat` be called from time to time: something of an answer arrives."""
@@ -204,8 +243,13 @@ class Conductor:
     def idle(self) -> None:
         """Decide what happens next; nothing can by itself."""
         place = self._next
+        self._idles += 1
+        if self._idles > MAX_IDLE:
+            raise RuntimeError("the replay stands still")
         if self.is_stopped:
             self._pass(SLACK_S)
+        elif self._let_in():
+            self._leaving = 0  # they were held back
         elif place >= len(self.events):
             self._stop()
         elif self.clock.elapsed_s < self._seconds[place]:
@@ -225,9 +269,16 @@ class Conductor:
         while self._next in self._done:
             self._next += 1
             self._tries = 0
-        if self._next in self._waiting:
-            self._pass(self._seconds[self._next] - self.clock.elapsed_s)
-            self._waiting.pop(self._next).set()
+        if not self._leaving:  # what is under way counts as that
+            self._let_in()
+
+    def _let_in(self) -> bool:
+        """Let in what is next; return whether somebody waits for it."""
+        if self._next not in self._waiting:
+            return False
+        self._pass(self._seconds[self._next] - self.clock.elapsed_s)
+        self._waiting.pop(self._next).set()
+        return True
 
     def _pass(self, seconds: float) -> None:
         """Let time go by; those who wait for an answer hear of it."""
@@ -241,6 +292,8 @@ class Conductor:
         """Go on though what is next does not happen."""
         if self.part.state == "interrupted":
             self._stop()
+        elif self._faults:
+            self._faults.pop().set()
         elif self._waiting:
             soonest = min(self._waiting)
             self._waiting.pop(soonest).set()

@@ -13,6 +13,7 @@ from orchestrator.events import (
     AgentStarted,
     BriefRefused,
     BriefReused,
+    CacheMissed,
     ControlReceived,
     Event,
     EvidenceStale,
@@ -151,6 +152,16 @@ class Record:
             if event.kind == AgentStarted.KIND:
                 return tuple(event.data.get("without") or ())
         return ()
+
+    @cached_property
+    def caches_prompts(self) -> bool:
+        """Return whether its models read prompts from a cache, as far as is told."""
+        told = ("cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens")
+        return any(
+            event.kind == CacheMissed.KIND
+            or any((event.data.get("usage") or {}).get(name) for name in told)
+            for event in self.events
+        )
 
     @cached_property
     def hashes(self) -> dict[str, str]:

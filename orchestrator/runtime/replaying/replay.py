@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -14,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import anyio.to_thread
+import anyio.lowlevel
 import orjson
 
 from orchestrator.events import (
@@ -42,14 +43,12 @@ from orchestrator.runtime.replaying.virtual import VirtualClock, run_virtual
 from orchestrator.runtime.resume import read_past, resume_run
 from orchestrator.runtime.run import Live, Origin, start
 from orchestrator.security.permissions import Asker
-from orchestrator.settings import OFFLINE, Settings
+from orchestrator.settings import Settings
 from orchestrator.spec.foreign import NEEDS, OUR_TOOLS
+from orchestrator.spec.skills import Skill
 from orchestrator.store.layout import RunFolder
 
-__all__ = ["Replayed", "replay", "replay_async"]
-
-MAX_DIFFERENCES = 50
-"""Of requests that are told one by one; all are counted."""
+__all__ = ["Replayed", "replay"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,8 @@ class Replayed:
         run: id of the run.
         requests: requests of the run that were made again.
         same: those of them whose bytes were the same.
-        differences: requests that differ, in the order of the replay; at most 50.
+        differences: of each agent the first request that differs, in the order of the
+            replay; those behind it mostly follow from it.
         extra: events that the run did not have, as `agent kind`, in order.
         missing: events of the run that did not happen again, as `seq agent kind`.
         events: events that happened again.
@@ -132,6 +132,9 @@ def replay(folder: RunFolder, *, inputs: Path | None = None) -> Replayed:
         StoreError: the log cannot be read, or does not tell how the run began.
         SpecError: a prompt or profile in `inputs` is wrong.
     """
+    if _has_event_loop():
+        with ThreadPoolExecutor(1, thread_name_prefix="replay") as threads:
+            return threads.submit(replay, folder, inputs=inputs).result()
     record = read_record(folder)
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="replay-") as scratch:
@@ -141,9 +144,12 @@ def replay(folder: RunFolder, *, inputs: Path | None = None) -> Replayed:
     return stage.result(time.perf_counter() - began)
 
 
-async def replay_async(folder: RunFolder, *, inputs: Path | None = None) -> Replayed:
-    """Do what `replay` does, beside an event loop."""
-    return await anyio.to_thread.run_sync(partial(replay, folder, inputs=inputs))
+def _has_event_loop() -> bool:
+    try:
+        anyio.lowlevel.current_token()
+    except RuntimeError:
+        return False
+    return True
 
 
 @dataclass(slots=True)
@@ -156,7 +162,8 @@ class _Stage:
     inputs: Path | None
     extra_tools: Mapping[str, Mapping[str, Any]]
     same: int = 0
-    differences: list[Difference] = field(default_factory=list)
+    differences: dict[str, Difference] = field(default_factory=dict)
+    """The first of each agent."""
     extra: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     events: int = 0
@@ -185,8 +192,9 @@ class _Stage:
     def host(self, part: Part, conductor: Conductor, on_request: OnRequest) -> Host:
         """Return what a process offers that only has the record."""
         record, clock = self.record, conductor.clock
-        is_offline = set(record.begun.models.values()) == {OFFLINE}
-        model = RecordedModel(conductor, on_request, caches_prompts=not is_offline)
+        model = RecordedModel(
+            conductor, on_request, caches_prompts=record.caches_prompts
+        )
         settings = Settings.load({})
         return Host(
             runs_dir=self.runs_dir,
@@ -220,7 +228,8 @@ class _Stage:
         event = part.events[intent]
         if event.data["sha256"] != sha256(request.body):
             before = self.record.events[: part.first + intent]
-            self._differ(first_difference(before, event, request))
+            found = first_difference(before, event, request)
+            self.differences.setdefault(event.agent, found)
 
     def played(self, conductor: Conductor) -> None:
         """Take note of what a part came to."""
@@ -231,13 +240,9 @@ class _Stage:
             if each.kind == ModelRequested.KIND:
                 turn, said = each.data["turn"], f"{each.data['bytes']:,} bytes"
                 more = Difference(each.agent, 0, turn, "one more request", "", said)
-                self._differ(more)
+                self.differences.setdefault(each.agent, more)
         left = [*conductor.missing, *conductor.left()]
         self.missing += [f"{each.seq} {each.agent} {each.kind}" for each in left]
-
-    def _differ(self, difference: Difference) -> None:
-        if len(self.differences) < MAX_DIFFERENCES:
-            self.differences.append(difference)
 
     def result(self, took_s: float) -> Replayed:
         """Return what came of it all."""
@@ -249,7 +254,7 @@ class _Stage:
             run=events[0].run,
             requests=sent,
             same=self.same,
-            differences=tuple(self.differences),
+            differences=tuple(self.differences.values()),
             extra=tuple(self.extra),
             missing=tuple(self.missing),
             events=self.events,
@@ -291,15 +296,20 @@ async def _begin(stage: _Stage, host: Host, live: Live, asker: Asker) -> str:
     """Begin the run, as its task, profiles and prompts say."""
     record, begun = stage.record, stage.record.begun
     changed = {"workspace": str(stage.workspace)}
-    prepared = prepared_again(record.folder, host, changed, begun, inputs=stage.inputs)
+    # What runs outside of the program is on record only.
+    prepared = prepared_again(
+        record.folder, host, changed, begun, inputs=stage.inputs, has_extras=False
+    )
+    without: dict[str, Any] = {"mcp_servers": {}, "tools": (), "skills": ()}
+    prepared = replace(
+        prepared,
+        task=prepared.task.model_copy(update=without),
+        skills=tuple(map(_skill, begun.skills)),
+    )
     asked = [name for name, how in prepared.task.permissions.items() if how == "ask"]
     stage.can_ask = any(NEEDS.get(name) in asked for name in record.allowed)
     if stage.can_ask:
         host = replace(host, asker=asker)
-    # What runs outside of the program is on record only.
-    without: dict[str, Any] = {"mcp_servers": {}, "tools": (), "skills": ()}
-    task = prepared.task.model_copy(update=without)
-    prepared = replace(prepared, task=task, servers={}, tools=())
     origin = Origin(record.events[0].run, bytes.fromhex(begun.salt))
     return (await start(prepared, host, live, origin=origin)).state
 
@@ -327,6 +337,10 @@ def _bring(artifacts: Path, to: Path) -> None:
             os.link(path, to / path.name)
         except OSError:  # another file system, or one without links
             shutil.copyfile(path, to / path.name)
+
+
+def _skill(told: Mapping[str, str]) -> Skill:
+    return Skill(told["name"], told["description"], Path(told["folder"]))
 
 
 def _handed_in(event: Event) -> object:

@@ -17,6 +17,8 @@ __all__ = ["VirtualClock", "run_virtual"]
 
 THREAD_POLL_S = 0.05
 """Longest real wait for a thread before another look; its end is told at once."""
+MAX_POLLS = 6_000
+"""So many of them in a row, and a thread has hung."""
 
 T = TypeVar("T")
 Ready = list[tuple[selectors.SelectorKey, int]]
@@ -49,6 +51,7 @@ class _Selector(selectors.DefaultSelector):
     def __init__(self, is_busy: Callable[[], bool], idle: Callable[[], None]) -> None:
         super().__init__()
         self._is_busy, self._idle = is_busy, idle
+        self._polls = 0
 
     def select(self, timeout: float | None = None) -> Ready:
         """Return what is ready; never wait, but for threads."""
@@ -56,7 +59,11 @@ class _Selector(selectors.DefaultSelector):
         if ready or (timeout is not None and timeout <= 0):
             return ready
         if self._is_busy():
+            self._polls += 1
+            if self._polls > MAX_POLLS:
+                raise RuntimeError("a thread of the replay has hung")
             return super().select(THREAD_POLL_S)
+        self._polls = 0
         self._idle()
         return super().select(0)
 
