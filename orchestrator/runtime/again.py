@@ -48,9 +48,8 @@ def prepared_again(
     # Files that are gone by now must not keep the run from going on.
     task = load_task(folder.task, {**changed, **({"context": "[]"} if is_kept else {})})
     if begun is not None:
-        models = ModelChoice(
-            lead=begun.models["lead"], subagents=begun.models["subagents"]
-        )
+        names = ("lead", "subagents", "summaries")
+        models = ModelChoice(**{name: begun.models.get(name) for name in names})
         task = task.model_copy(update={"model": models})
     prepared = prepare(
         task.model_copy(update={"tools": (), "skills": (), "mcp_servers": {}}),

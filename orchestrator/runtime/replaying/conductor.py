@@ -11,7 +11,6 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import NoReturn
 
 import anyio
 
@@ -23,8 +22,10 @@ from orchestrator.events import (
     ModelRequested,
     ModelRetried,
     NotesEdited,
+    RunEnded,
+    SubagentEnded,
 )
-from orchestrator.runtime.replaying.record import Key, Part, key_of, seconds_of
+from orchestrator.runtime.replaying.record import Key, Moment, Part, key_of, moments_of
 from orchestrator.runtime.replaying.virtual import VirtualClock
 
 __all__ = ["Conductor"]
@@ -64,7 +65,7 @@ class Conductor:
     compared: int = 0
     same: int = 0
     is_stopped: bool = False
-    _seconds: list[float] = field(default_factory=list)
+    _moments: list[Moment] = field(default_factory=list)
     _places: dict[tuple[Key, int], int] = field(default_factory=dict)
     _counts: Counter[Key] = field(default_factory=Counter)
     _done: set[int] = field(default_factory=set)
@@ -88,13 +89,12 @@ class Conductor:
         default_factory=lambda: defaultdict(deque)
     )
     """Likewise, by agent alone."""
-    _faults: list[anyio.Event] = field(default_factory=list)
     _beats: list[Callable[[], None]] = field(default_factory=list)
     _tries: int = 0
     _idles: int = 0
 
     def __post_init__(self) -> None:
-        self._seconds = seconds_of(self.events)
+        self._moments = moments_of(self.events)
         counts: Counter[Key] = Counter()
         for place, event in enumerate(self.events):
             key = key_of(event)
@@ -176,6 +176,13 @@ class Conductor:
                     break
         return found
 
+    def follows(self, place: int, kind: str) -> bool:
+        """Return whether the next event of the agent of an event is of a kind."""
+        agent = self.events[place].agent
+        behind = self.events[place + 1 :]
+        following = next((each for each in behind if each.agent == agent), None)
+        return following is not None and following.kind == kind
+
     def place_of(self, *key: str) -> int | None:
         """Return the place of the first event that is `key`, or None."""
         return self._places.get((key, 0))
@@ -203,17 +210,19 @@ class Conductor:
         if places and places[0] != self._next:
             await self.until(places[0])
 
-    async def fault(self) -> NoReturn:
-        """Wait for what ends the run: an answer that never came, or a fault.
+    def fault(self, agent: str) -> tuple[int, str] | None:
+        """Return the fault of the program that ended an agent, if one did.
 
-        Raises:
-            RuntimeError: a fault of the program, or of a model of the user's, ended it.
+        Returns:
+            Place of the event that tells of it, and what it says.
         """
-        if self.part.ended is None or not self.part.ended.traceback:
-            await anyio.sleep_forever()
-        self._faults.append(news := anyio.Event())
-        await news.wait()
-        raise RuntimeError("as recorded")
+        for place in (
+            self._places.get(((agent, SubagentEnded.KIND, agent), 0)),
+            self._places.get((("", RunEnded.KIND), 0)),
+        ):
+            if place is not None and self.events[place].data.get("traceback"):
+                return place, str(self.events[place].data["reason"])
+        return None
 
     @contextmanager
     def beating(self, beat: Callable[[], None]) -> Iterator[None]:
@@ -252,8 +261,8 @@ class Conductor:
             self._leaving = 0  # they were held back
         elif place >= len(self.events):
             self._stop()
-        elif self.clock.elapsed_s < self._seconds[place]:
-            self._pass(self._seconds[place] - self.clock.elapsed_s)
+        elif self.clock.elapsed_s < self._moments[place].seconds:
+            self._reach(place)
         elif _is_said(self.events[place]) and place not in self._said:
             self._said.add(place)
             self.say(self.events[place])
@@ -276,9 +285,15 @@ class Conductor:
         """Let in what is next; return whether somebody waits for it."""
         if self._next not in self._waiting:
             return False
-        self._pass(self._seconds[self._next] - self.clock.elapsed_s)
+        self._reach(self._next)
         self._waiting.pop(self._next).set()
         return True
+
+    def _reach(self, place: int) -> None:
+        """Let it be the time at which an event happened, if it is not later."""
+        moment = self._moments[place]
+        self._pass(moment.seconds - self.clock.elapsed_s)
+        self.clock.tell(moment.at)
 
     def _pass(self, seconds: float) -> None:
         """Let time go by; those who wait for an answer hear of it."""
@@ -292,8 +307,6 @@ class Conductor:
         """Go on though what is next does not happen."""
         if self.part.state == "interrupted":
             self._stop()
-        elif self._faults:
-            self._faults.pop().set()
         elif self._waiting:
             soonest = min(self._waiting)
             self._waiting.pop(soonest).set()

@@ -35,7 +35,7 @@ from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.reading import loaded, read_lines
 
-__all__ = ["Key", "Part", "Record", "key_of", "read_record", "seconds_of"]
+__all__ = ["Key", "Moment", "Part", "Record", "key_of", "moments_of", "read_record"]
 
 Key = tuple[str, ...]
 """What an event is, however many others happen meanwhile."""
@@ -150,7 +150,7 @@ class Record:
         """Return what the endpoint was known to lack when the run began."""
         for event in self.events:
             if event.kind == AgentStarted.KIND:
-                return tuple(event.data.get("without") or ())
+                return tuple(event.data["settings"].get("without") or ())
         return ()
 
     @cached_property
@@ -189,14 +189,28 @@ class Record:
         return price_of
 
 
-def seconds_of(events: Sequence[Event]) -> list[float]:
-    """Return for each event the seconds since the first one; they never go back."""
-    begun = datetime.fromisoformat(events[0].at)
-    found, latest = [], 0.0
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When an event happened: seconds of work since the first one, and time of day."""
+
+    seconds: float
+    at: datetime
+
+
+def moments_of(events: Sequence[Event]) -> list[Moment]:
+    """Return when each event happened; the seconds never go back.
+
+    While the machine slept no seconds went by.
+    """
+    first, found, latest = events[0], list[Moment](), 0.0
+    begun = datetime.fromisoformat(first.at)
     for event in events:
-        at = (datetime.fromisoformat(event.at) - begun).total_seconds()
-        latest = max(latest, at)
-        found.append(latest)
+        at = datetime.fromisoformat(event.at)
+        if event.worked_s is None or first.worked_s is None:
+            latest = max(latest, (at - begun).total_seconds())
+        else:
+            latest = max(latest, event.worked_s - first.worked_s)
+        found.append(Moment(latest, at))
     return found
 
 

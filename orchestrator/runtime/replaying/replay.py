@@ -18,6 +18,7 @@ from typing import Any
 import anyio.lowlevel
 import orjson
 
+from orchestrator.clock import SystemClock
 from orchestrator.events import (
     Event,
     ModelRequested,
@@ -28,23 +29,20 @@ from orchestrator.ids import sha256
 from orchestrator.models.base import ModelRequest
 from orchestrator.runtime.again import prepared_again
 from orchestrator.runtime.host import Host, ModelPool
-from orchestrator.runtime.replaying.answers import (
-    OnRequest,
-    RecordedAsker,
-    RecordedModel,
-    RecordedOutside,
-    recorded_tools,
-)
+from orchestrator.runtime.past import Past
+from orchestrator.runtime.prepare import Prepared
+from orchestrator.runtime.replaying.answers import RecordedModel
 from orchestrator.runtime.replaying.comparing import Difference, first_difference
 from orchestrator.runtime.replaying.conductor import Conductor
+from orchestrator.runtime.replaying.lookups import RecordedOutside
 from orchestrator.runtime.replaying.record import Part, Record, read_record
+from orchestrator.runtime.replaying.results import RecordedAsker, recorded_tools
 from orchestrator.runtime.replaying.saying import Person
 from orchestrator.runtime.replaying.virtual import VirtualClock, run_virtual
 from orchestrator.runtime.resume import read_past, resume_run
 from orchestrator.runtime.run import Live, Origin, start
-from orchestrator.security.permissions import Asker
 from orchestrator.settings import Settings
-from orchestrator.spec.foreign import NEEDS, OUR_TOOLS
+from orchestrator.spec.foreign import NEEDS, OUR_TOOLS, available_tools
 from orchestrator.spec.skills import Skill
 from orchestrator.store.layout import RunFolder
 
@@ -158,9 +156,7 @@ class _Stage:
 
     record: Record
     runs_dir: Path
-    workspace: Path
-    inputs: Path | None
-    extra_tools: Mapping[str, Mapping[str, Any]]
+    prepared: Prepared
     same: int = 0
     differences: dict[str, Difference] = field(default_factory=dict)
     """The first of each agent."""
@@ -169,8 +165,6 @@ class _Stage:
     events: int = 0
     state: str = ""
     report: object = None
-    can_ask: bool = False
-    """Somebody was there to be asked."""
 
     @classmethod
     def set_up(cls, record: Record, scratch: Path, inputs: Path | None) -> _Stage:
@@ -182,38 +176,44 @@ class _Stage:
             with suppress(OSError, ValueError):  # a name that no disk of ours takes
                 path = workspace / name
                 path.mkdir() if name.endswith("/") else path.touch()
-        extra = {
-            name: told
-            for name, told in record.definitions.items()
-            if name not in OUR_TOOLS
-        }
-        return cls(record, scratch / "runs", workspace, inputs, extra)
-
-    def host(self, part: Part, conductor: Conductor, on_request: OnRequest) -> Host:
-        """Return what a process offers that only has the record."""
-        record, clock = self.record, conductor.clock
-        model = RecordedModel(
-            conductor, on_request, caches_prompts=record.caches_prompts
-        )
-        settings = Settings.load({})
-        return Host(
-            runs_dir=self.runs_dir,
-            settings=replace(settings, endpoint_lacks=record.without),
-            env={},
-            clock=clock,
-            pool=ModelPool(model, clock),
-            price=record.prices(part),
-            tools=recorded_tools((), conductor, extra=self.extra_tools),
-            brings_model=True,
-            asker=RecordedAsker(conductor) if self.can_ask else None,
-            outside=RecordedOutside(conductor, record.hashes),
-            through=partial(recorded_tools, conductor=conductor, extra={}),
-        )
+        return cls(record, scratch / "runs", _prepared(record, workspace, inputs))
 
     @property
     def folder(self) -> RunFolder:
         """Return the folder of the run that is played."""
         return RunFolder(self.runs_dir / self.record.events[0].run)
+
+    def host(self, part: Part, conductor: Conductor) -> Host:
+        """Return what a process offers that only has the record."""
+        record, on_request = self.record, partial(self.compare, part)
+        model = RecordedModel(
+            conductor, on_request, caches_prompts=record.caches_prompts
+        )
+        host = _bare_host(record, part, self.runs_dir)
+        return replace(
+            host,
+            clock=conductor.clock,
+            pool=ModelPool(model, conductor.clock),
+            tools=recorded_tools((), conductor, extra=self._tools_of_others()),
+            asker=RecordedAsker(conductor) if self._can_ask() else None,
+            outside=RecordedOutside(conductor, record.hashes),
+            through=partial(recorded_tools, conductor=conductor, extra={}),
+        )
+
+    def _tools_of_others(self) -> dict[str, dict[str, Any]]:
+        """Return what agents were told of the tools that are not the program's."""
+        there = available_tools(self.prepared.task.permissions)
+        return {
+            name: told
+            for name, told in self.record.definitions.items()
+            if name not in OUR_TOOLS or (name in NEEDS and name not in there)
+        }
+
+    def _can_ask(self) -> bool:
+        """Return whether a person was there: agents had what is to be asked for."""
+        permissions = self.prepared.task.permissions
+        asked = {name for name, how in permissions.items() if how == "ask"}
+        return any(NEEDS.get(name) in asked for name in self.record.allowed)
 
     def compare(self, part: Part, intent: int, request: ModelRequest) -> None:
         """Take note of a request that would be sent.
@@ -271,7 +271,7 @@ def _play(stage: _Stage, part: Part) -> None:
     """Do again what one process did."""
     clock = VirtualClock(datetime.fromisoformat(part.events[0].at))
     conductor = Conductor(part, clock, say=Person(stage.folder).say)
-    host = stage.host(part, conductor, partial(stage.compare, part))
+    host = stage.host(part, conductor)
 
     def follow(event: Event) -> None:
         if event.kind == RunStarted.KIND:
@@ -284,39 +284,21 @@ def _play(stage: _Stage, part: Part) -> None:
         live = Live(on_event=follow)  # it belongs to this event loop
         conductor.stop = live.scope.cancel
         if part.first == 0:
-            return await _begin(stage, host, live, RecordedAsker(conductor))
-        return await _go_on(stage, part, host, live)
+            begun = stage.record.begun
+            origin = Origin(part.events[0].run, bytes.fromhex(begun.salt))
+            result = await start(stage.prepared, host, live, origin=origin)
+        else:
+            result = await resume_run(_past(stage, part, host), host, live)
+        return result.state
 
     state = run_virtual(work, clock, conductor.idle)
     stage.state = "crashed" if conductor.is_killed else state
     stage.played(conductor)
 
 
-async def _begin(stage: _Stage, host: Host, live: Live, asker: Asker) -> str:
-    """Begin the run, as its task, profiles and prompts say."""
-    record, begun = stage.record, stage.record.begun
-    changed = {"workspace": str(stage.workspace)}
-    # What runs outside of the program is on record only.
-    prepared = prepared_again(
-        record.folder, host, changed, begun, inputs=stage.inputs, has_extras=False
-    )
-    without: dict[str, Any] = {"mcp_servers": {}, "tools": (), "skills": ()}
-    prepared = replace(
-        prepared,
-        task=prepared.task.model_copy(update=without),
-        skills=tuple(map(_skill, begun.skills)),
-    )
-    asked = [name for name, how in prepared.task.permissions.items() if how == "ask"]
-    stage.can_ask = any(NEEDS.get(name) in asked for name in record.allowed)
-    if stage.can_ask:
-        host = replace(host, asker=asker)
-    origin = Origin(record.events[0].run, bytes.fromhex(begun.salt))
-    return (await start(prepared, host, live, origin=origin)).state
-
-
-async def _go_on(stage: _Stage, part: Part, host: Host, live: Live) -> str:
+def _past(stage: _Stage, part: Part, host: Host) -> Past:
+    """Return the run as the processes before this one left it, byte for byte."""
     folder = stage.folder
-    # What the earlier processes wrote, byte for byte: each part is played by itself.
     whole = stage.record.folder.events.read_bytes()
     folder.events.write_bytes(whole[: part.offset])
     for each in (folder.snapshot, folder.progress):
@@ -326,8 +308,45 @@ async def _go_on(stage: _Stage, part: Part, host: Host, live: Live) -> str:
         for name, value in part.limits.items()
     }
     question = part.reopened.question if part.reopened else ""
-    past = read_past(folder, host, overrides, question=question)
-    return (await resume_run(past, host, live)).state
+    return read_past(folder, host, overrides, question=question)
+
+
+def _bare_host(record: Record, part: Part, runs_dir: Path) -> Host:
+    """Return a host without anything that only a live process has."""
+    settings = replace(Settings.load({}), endpoint_lacks=record.without)
+    clock = SystemClock()
+    return Host(
+        runs_dir=runs_dir,
+        settings=settings,
+        env={},
+        clock=clock,
+        pool=ModelPool(None, clock),
+        price=record.prices(part),
+        brings_model=True,
+    )
+
+
+def _prepared(record: Record, workspace: Path, inputs: Path | None) -> Prepared:
+    """Return the task, its profiles and prompts; what runs outside is on record only.
+
+    Raises:
+        SpecError: one of them is wrong.
+    """
+    host = _bare_host(record, record.parts[0], workspace)
+    prepared = prepared_again(
+        record.folder,
+        host,
+        {"workspace": str(workspace)},
+        record.begun,
+        inputs=inputs,
+        has_extras=False,
+    )
+    without: dict[str, Any] = {"mcp_servers": {}, "tools": (), "skills": ()}
+    return replace(
+        prepared,
+        task=prepared.task.model_copy(update=without),
+        skills=tuple(map(_skill, record.begun.skills)),
+    )
 
 
 def _bring(artifacts: Path, to: Path) -> None:

@@ -25,16 +25,24 @@ Ready = list[tuple[selectors.SelectorKey, int]]
 
 
 class VirtualClock:
-    """The time of a replay; it stands still unless it is set."""
+    """The time of a replay; it stands still unless it is set.
+
+    Attributes:
+        elapsed_s: seconds since the start.
+    """
 
     def __init__(self, start: datetime) -> None:
         """Stand at `start`."""
-        self._start = start
         self.elapsed_s = 0.0
+        self._day, self._since = start, 0.0
+
+    def tell(self, at: datetime) -> None:
+        """Set the time of day, which may have gone on while no seconds went by."""
+        self._day, self._since = at, self.elapsed_s
 
     def now(self) -> datetime:
         """Return the time of day, in UTC."""
-        return self._start + timedelta(seconds=self.elapsed_s)
+        return self._day + timedelta(seconds=self.elapsed_s - self._since)
 
     def monotonic(self) -> float:
         """Return the seconds since the start."""
