@@ -24,6 +24,8 @@ from orchestrator.events import (
     NotesEdited,
     RunEnded,
     SubagentEnded,
+    TextAdded,
+    ToolEnded,
 )
 from orchestrator.runtime.replaying.record import Key, Moment, Part, key_of, moments_of
 from orchestrator.runtime.replaying.virtual import VirtualClock
@@ -38,6 +40,7 @@ program are due a little later than they were."""
 MAX_TRIES = 3
 MAX_IDLE = 100_000
 """So often in a row nothing could happen: the replay is wrong, and ends."""
+_TOLD = frozenset({ToolEnded.KIND, TextAdded.KIND, RunEnded.KIND})
 HAPPENINGS = frozenset({ModelRetried.KIND, ModelAnswered.KIND, ModelFailed.KIND})
 
 
@@ -239,6 +242,16 @@ class Conductor:
         while places and places[0] in self._done:
             places.popleft()
         return places[0] if places else None
+
+    def soon(self, agent: str, kind: str) -> Iterator[Event]:
+        """Yield what an agent has of a kind before the next thing that it is told."""
+        for place in self._by_agent[agent]:
+            if place not in self._done:
+                event = self.events[place]
+                if event.kind in _TOLD:
+                    return
+                if event.kind == kind:
+                    yield event
 
     def left(self) -> list[Event]:
         """Return what of the record has not happened and is not told as missing."""

@@ -60,12 +60,11 @@ class RecordedOutside:
     ) -> Mapping[str, Staleness]:
         """Return which files were told to have changed."""
         del look
-        place = self.conductor.ahead(told, EvidenceStale.KIND)
-        found = None if place is None else self.conductor.events[place]
-        if found is None or found.data["of"] != of:
-            return {}
-        files: dict[str, Staleness] = found.data["files"]
-        return files
+        for event in self.conductor.soon(told, EvidenceStale.KIND):
+            if event.data["of"] == of:
+                files: dict[str, Staleness] = event.data["files"]
+                return files
+        return {}
 
     async def reopened(
         self, agent: str, look: Callable[[], Awaitable[Sequence[Reopened]]]
