@@ -55,12 +55,16 @@ class Outcome:
     """What a policy would have made of a conversation.
 
     `usd` and `usd_by` (by class of token) are None and {} where the price is unknown.
+    `cleared` has the turn from which on the result of a call is a stub; `dropped`, for
+    each compaction, its turn and the number of the newest step that is gone then.
     """
 
     sent: tuple[Sent, ...] = field(repr=False)
     usd: float | None
     usd_by: dict[str, float]
     facts: dict[str, Visibility]
+    cleared: dict[str, int] = field(default_factory=dict, repr=False)
+    dropped: tuple[tuple[int, int], ...] = ()
 
     @property
     def curve(self) -> tuple[int, ...]:

@@ -81,11 +81,13 @@ class Conversation:
         first_tokens: system prompt, tools and first user message.
         turns: oldest first; each has had one request.
         first_text: of the part that is never dropped.
+        cached_tokens: what of it others had cached before its first request.
     """
 
     first_tokens: int
     turns: tuple[Turn, ...] = field(repr=False)
     first_text: str = ""
+    cached_tokens: int = 0
 
 
 def stub_like_live(call: Block, ref: str, text: str, *, digest_tokens: int = 60) -> str:

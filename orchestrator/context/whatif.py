@@ -27,6 +27,7 @@ __all__ = [
     "LADDER",
     "NEVER",
     "Decide",
+    "Leaves",
     "Policy",
     "clear_at",
     "what_if",
@@ -69,7 +70,23 @@ LADDER: Final = Policy(ladder.decide)
 """Ours; with `window` and `budget` in the numbers, those."""
 
 
-def what_if(
+@dataclass(frozen=True, slots=True)
+class Leaves:
+    """What a compaction leaves in the place of the steps that go.
+
+    Attributes:
+        summary_share: of what goes, that a summary has, up to its bound.
+        beside_tokens: what stands beside it: state, table of subagents, files.
+    """
+
+    summary_share: float = SUMMARY_SHARE
+    beside_tokens: int = 0
+
+
+USUAL_LEAVES: Final = Leaves()
+
+
+def what_if(  # noqa: PLR0913 - all by name
     conversation: Conversation,
     numbers: Numbers,
     *,
@@ -78,6 +95,7 @@ def what_if(
     facts: Sequence[str] = (),
     summary_of: Callable[[str], str] | None = None,
     lifetime_s: float | None = None,
+    leaves: Leaves = USUAL_LEAVES,
 ) -> Outcome:
     """Return what `policy` would have made of `conversation`.
 
@@ -90,8 +108,10 @@ def what_if(
         summary_of: makes the summary of a text; without it one of the usual length is
             taken, in which no fact is found.
         lifetime_s: how long the cache keeps what was not used; None: for ever.
+        leaves: what a compaction leaves, where `summary_of` does not say.
     """
-    run = _Run(conversation, numbers, price, policy, tuple(facts))
+    run = _Run(conversation, numbers, price, policy, tuple(facts), leaves)
+    run.cached = run.end = conversation.cached_tokens
     for at in range(len(conversation.turns)):
         run.expire(at, lifetime_s)
         done, is_foreseen = run.edit(at, summary_of)
@@ -109,6 +129,7 @@ class _Run:
     price: Price | None
     policy: Policy
     facts: tuple[str, ...]
+    leaves: Leaves
     sent: list[Sent] = field(default_factory=list)
     items: list[Item] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
@@ -128,6 +149,8 @@ class _Run:
     seen: dict[str, list[int]] = field(default_factory=dict)
     found: dict[str, frozenset[str]] = field(default_factory=dict)
     """Facts in each text that was looked through."""
+    cleared: dict[str, int] = field(default_factory=dict)
+    drops: list[tuple[int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.seen = {fact: [] for fact in self.facts}
@@ -168,6 +191,7 @@ class _Run:
         self.since += 1
         if isinstance(found, Clear):
             self._clear(set(found.calls))
+            self.cleared.update(dict.fromkeys(found.calls, at + 1))
             return f"clear: {found.why}", False
         if isinstance(found, Compact):
             self._compact(at, found.keep_steps, summary_of)
@@ -194,7 +218,8 @@ class _Run:
         gone = len(self.sizes) - keep
         old = self.text_tokens + sum(self.sizes[:gone])
         text = summary_of("\n".join(self._shown(gone))) if summary_of else ""
-        tokens = estimate(text) if summary_of else int(old * SUMMARY_SHARE)
+        share = self.leaves.summary_share
+        tokens = estimate(text) if summary_of else int(old * share)
         if self.numbers.policy == "ladder":
             tokens = min(tokens, self.numbers.summary_tokens)
             fresh = self.total + ASK_TOKENS - self.cached
@@ -203,7 +228,8 @@ class _Run:
         else:
             text, tokens = "", POINTER_TOKENS
         self.dropped += gone
-        self.text, self.text_tokens = text, tokens
+        self.drops.append((at + 1, self.dropped))
+        self.text, self.text_tokens = text, tokens + self.leaves.beside_tokens
         self.sizes = self.sizes[gone:]
         self.items = [each for each in self.items if each.step > self.dropped]
         first = self.conversation.first_tokens
@@ -277,6 +303,8 @@ class _Run:
                 self.seen,
                 has_references=self.policy.has_references,
             ),
+            cleared=self.cleared,
+            dropped=tuple(self.drops),
         )
 
 

@@ -1,0 +1,110 @@
+"""What a comparison of policies rests on, and what it does not know, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from orchestrator.events.phrases import count_phrase, names_phrase, tokens
+from orchestrator.models.choose import known_window
+from orchestrator.runtime.replaying.comparison import AgentComparison
+from orchestrator.runtime.replaying.left_behind import LeftBehind
+from orchestrator.runtime.replaying.recording import Recording
+from orchestrator.spec.policy import ContextPolicy
+
+__all__ = ["Basis", "caveats"]
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What was compared.
+
+    Attributes:
+        recording: of the run.
+        own: its policy.
+        other: the other one.
+        agents: what came of it.
+        left: what compactions are taken to leave.
+    """
+
+    recording: Recording
+    own: ContextPolicy
+    other: ContextPolicy
+    agents: Sequence[AgentComparison]
+    left: LeftBehind
+
+
+def caveats(basis: Basis) -> Iterator[str]:
+    """Yield what whoever reads the figures has to know, a sentence each."""
+    yield (
+        "No model was asked: both policies are computed on what was said and read in "
+        "the run. Under another policy a model might have done other things."
+    )
+    agents = basis.recording.agents.values()
+    yield from _summaries(basis)
+    yield from _entry(basis)
+    yield from _windows(basis)
+    if basis.own.judge or basis.other.judge:
+        yield "What judges of summaries cost is in the first column only."
+    if any(agent.asked and not agent.is_cached for agent in agents):
+        yield (
+            "Where the service told of no use of a cache, nothing is taken to be read "
+            "from one."
+        )
+    if basis.recording.damage:
+        lost = count_phrase(basis.recording.damage, "record")
+        yield f"{lost} of the log could not be read, and what was in them is left out."
+
+
+def _summaries(basis: Basis) -> Iterator[str]:
+    both = [
+        each
+        for agent in basis.agents
+        for each in (agent.columns.own, agent.columns.other)
+    ]
+    if not any(each.compactions for each in both):
+        return
+    left = basis.left
+    share = f"{left.summary_share:.0%} of what it stands for"
+    beside = f"{tokens(left.beside_tokens + left.files_tokens)} tokens beside it"
+    whence = (
+        f"as the {count_phrase(left.compactions, 'compaction')} of this run left on "
+        "average"
+        if left.compactions
+        else "the usual sizes, since this run compacted nothing"
+    )
+    yield (
+        f"A summary is taken to have {share}, within its bound, and {beside}: "
+        f"{whence}. What would have stood in it is not known: behind a computed "
+        "compaction only notes and the paths of files touched count as in sight."
+    )
+
+
+def _entry(basis: Basis) -> Iterator[str]:
+    shorter = sum(each.shorter for each in basis.agents)
+    longer = sum(each.longer for each in basis.agents)
+    if shorter:
+        yield (
+            f"The other policy cuts {count_phrase(shorter, 'result')} shorter on "
+            "entry; calls for what is missing then, such as the next page of a file, "
+            "are not counted."
+        )
+    if longer:
+        yield f"It shows more of {count_phrase(longer, 'result')} that had been cut."
+
+
+def _windows(basis: Basis) -> Iterator[str]:
+    models = {each.model for each in basis.agents if each.model}
+    unknown = {each for each in models if known_window(each) is None}
+    if unknown and not basis.other.window_tokens:
+        named = names_phrase([f"`{each}`" for each in sorted(unknown)])
+        if basis.own.window_tokens:
+            yield (
+                f"Nobody knows the window of {named}, and the other policy names none: "
+                f"that of the run holds, {basis.own.window_tokens:,} tokens."
+            )
+        else:
+            yield (
+                f"Nobody knows the window of {named}, so that there are no marks: "
+                "`window_tokens` in the policy would set it."
+            )
