@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from orchestrator.cli.output import Style, dollars, pad, safe
 from orchestrator.events.phrases import count_phrase, names_phrase, tokens
-from orchestrator.runtime.replaying.comparison import (
+from orchestrator.runtime.replaying.figures import Figures
+from orchestrator.runtime.replaying.policy_comparison import (
     AgentComparison,
     Columns,
     PolicyComparison,
 )
-from orchestrator.runtime.replaying.figures import Figures
 
 __all__ = ["policy_lines"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from orchestrator.events.phrases import count_phrase, names_phrase, tokens
 from orchestrator.models.choose import known_window
-from orchestrator.runtime.replaying.comparison import AgentComparison
 from orchestrator.runtime.replaying.left_behind import LeftBehind
-from orchestrator.runtime.replaying.recording import Recording
+from orchestrator.runtime.replaying.policy_comparison import AgentComparison
+from orchestrator.runtime.replaying.recorded_run import RecordedRun
 from orchestrator.spec.policy import ContextPolicy
 
 __all__ = ["Basis", "caveats"]
@@ -27,7 +27,7 @@ class Basis:
         left: what compactions are taken to leave.
     """
 
-    recording: Recording
+    recording: RecordedRun
     own: ContextPolicy
     other: ContextPolicy
     agents: Sequence[AgentComparison]

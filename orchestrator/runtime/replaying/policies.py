@@ -23,16 +23,16 @@ from orchestrator.models.caching import LIFETIME_S
 from orchestrator.models.choose import known_window
 from orchestrator.models.pricing import Price
 from orchestrator.runtime.replaying.caveats import Basis, caveats
-from orchestrator.runtime.replaying.comparison import (
+from orchestrator.runtime.replaying.figures import Figures, computed, recorded, total
+from orchestrator.runtime.replaying.left_behind import LeftBehind
+from orchestrator.runtime.replaying.policy_comparison import (
     AgentComparison,
     Columns,
     PolicyComparison,
     changes,
 )
-from orchestrator.runtime.replaying.figures import Figures, computed, recorded, total
-from orchestrator.runtime.replaying.left_behind import LeftBehind
 from orchestrator.runtime.replaying.recorded_agent import RecordedAgent
-from orchestrator.runtime.replaying.recording import Recording
+from orchestrator.runtime.replaying.recorded_run import RecordedRun
 from orchestrator.runtime.replaying.sizing import Sized, sized
 from orchestrator.runtime.replaying.used_facts import Timeline, UsedFacts
 from orchestrator.settings import OFFLINE
@@ -69,7 +69,7 @@ def compare_policies(
     own = read_policy(folder.task)
     artifacts = Artifacts(folder.artifacts)
     load = _loader(artifacts)
-    recording = Recording.of(read_events(folder.events), load)
+    recording = RecordedRun.of(read_events(folder.events), load)
     tried = _Tried(
         recording=recording,
         own=own,
@@ -116,7 +116,7 @@ class _Tried:
         whole: artifact → its text, or "".
     """
 
-    recording: Recording
+    recording: RecordedRun
     own: ContextPolicy
     other: ContextPolicy
     left: LeftBehind

@@ -45,14 +45,14 @@ from orchestrator.runtime.replaying.recorded_agent import (
 )
 from orchestrator.store.reading import DAMAGED
 
-__all__ = ["Recording"]
+__all__ = ["RecordedRun"]
 
 _LABELS: dict[str, Label] = {"critical": "critical", "transient": "transient"}
 _RATES = frozenset(each.name for each in fields(Rates))
 
 
 @dataclass(slots=True)
-class Recording:
+class RecordedRun:
     """A run, folded from its log.
 
     Attributes:
@@ -74,7 +74,7 @@ class Recording:
     @classmethod
     def of(
         cls, events: Iterable[Event], load: Callable[[Any], Any] | None = None
-    ) -> Recording:
+    ) -> RecordedRun:
         """Return the recording of a run's events, in order.
 
         Args:
@@ -204,7 +204,7 @@ class Recording:
         self._parents.pop(data["id"], None)
 
     _HANDLERS: ClassVar[
-        dict[str, Callable[[Recording, Event, dict[str, Any]], None]]
+        dict[str, Callable[[RecordedRun, Event, dict[str, Any]], None]]
     ] = {
         RunStarted.KIND: _run,
         RunResumed.KIND: _run,
