@@ -72,15 +72,17 @@ LADDER: Final = Policy(ladder.decide)
 
 @dataclass(frozen=True, slots=True)
 class Leaves:
-    """What a compaction leaves in the place of the steps that go.
+    """What stands in the place of what goes.
 
     Attributes:
         summary_share: of what goes, that a summary has, up to its bound.
         beside_tokens: what stands beside it: state, table of subagents, files.
+        stub_tokens: of a stub, once it is made; None: as long as was foreseen.
     """
 
     summary_share: float = SUMMARY_SHARE
     beside_tokens: int = 0
+    stub_tokens: int | None = None
 
 
 USUAL_LEAVES: Final = Leaves()
@@ -108,7 +110,7 @@ def what_if(  # noqa: PLR0913 - all by name
         summary_of: makes the summary of a text; without it one of the usual length is
             taken, in which no fact is found.
         lifetime_s: how long the cache keeps what was not used; None: for ever.
-        leaves: what a compaction leaves, where `summary_of` does not say.
+        leaves: what clears and compactions leave, where `summary_of` does not say.
     """
     run = _Run(conversation, numbers, price, policy, tuple(facts), leaves)
     run.cached = run.end = conversation.cached_tokens
@@ -132,6 +134,9 @@ class _Run:
     leaves: Leaves
     sent: list[Sent] = field(default_factory=list)
     items: list[Item] = field(default_factory=list)
+    """Results that are shown whole."""
+    stubs: list[Item] = field(default_factory=list)
+    """What stands in the place of others."""
     sizes: list[int] = field(default_factory=list)
     """Of each step that is shown."""
     dropped: int = 0
@@ -201,13 +206,16 @@ class _Run:
 
     def _clear(self, calls: set[str]) -> None:
         first: int | None = None
-        for place, item in enumerate(self.items):
+        made = self.leaves.stub_tokens
+        for item in self.items:
             if item.call not in calls:
                 continue
             at = item.step - self.dropped - 1
             first = at if first is None else min(first, at)
-            self.sizes[at] -= item.tokens - item.stub_tokens
-            self.items[place] = replace(item, tokens=item.stub_tokens, is_cleared=True)
+            tokens = item.stub_tokens if made is None else min(made, item.tokens)
+            self.sizes[at] -= item.tokens - tokens
+            self.stubs.append(replace(item, tokens=tokens, is_cleared=True))
+        self.items = [each for each in self.items if each.call not in calls]
         start = self.fixed + sum(self.sizes[:first])
         self.cached, self.end = min(self.cached, start), min(self.end, start)
         self.rent = 0.0
@@ -232,6 +240,7 @@ class _Run:
         self.text, self.text_tokens = text, tokens + self.leaves.beside_tokens
         self.sizes = self.sizes[gone:]
         self.items = [each for each in self.items if each.step > self.dropped]
+        self.stubs = [each for each in self.stubs if each.step > self.dropped]
         first = self.conversation.first_tokens
         self.cached, self.end = min(self.cached, first), min(self.end, first)
         self.rent, self.since, self.compacted_to = 0.0, 0, self.total
@@ -241,7 +250,8 @@ class _Run:
         last = self.dropped + steps
         parts = [self.text]
         parts += [each.text for each in self.conversation.turns[self.dropped : last]]
-        parts += [self._text_of(each) for each in self.items if each.step <= last]
+        items = (*self.stubs, *self.items)
+        parts += [self._text_of(each) for each in items if each.step <= last]
         return parts
 
     def _facts_in(self, text: str) -> frozenset[str]:

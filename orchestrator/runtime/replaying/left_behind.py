@@ -7,11 +7,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestrator.context.numbers import Numbers
+from orchestrator.context.recorded import stub_like_live
+from orchestrator.context.tokens import estimate
 from orchestrator.context.whatif import SUMMARY_SHARE, Leaves
 from orchestrator.runtime.replaying.recorded_agent import Edited, RecordedAgent
 
-__all__ = ["LeftBehind"]
+__all__ = ["LeftBehind", "stub_size"]
 
+SAMPLE: Final = 24
+"""Results of a run whose stubs are made to know how long stubs are."""
+LEAST_RESULT_TOKENS: Final = 150
+"""Of those: shorter ones are seldom cleared."""
 FRAME_TOKENS: Final = 250
 """Of state and frame, where nobody has seen how long they are."""
 
@@ -59,13 +65,40 @@ class LeftBehind:
             len(summed),
         )
 
-    def under(self, numbers: Numbers) -> Leaves:
-        """Return what compactions of a policy leave."""
+    def under(self, numbers: Numbers, *, stub_tokens: int | None = None) -> Leaves:
+        """Return what clears and compactions of a policy leave.
+
+        Args:
+            numbers: of the policy.
+            stub_tokens: of its stubs; None: as long as was foreseen.
+        """
         files = min(self.files_tokens, numbers.reopen_files * numbers.reopen_tokens)
         beside = min(self.beside_tokens, FRAME_TOKENS + numbers.state_tokens)
-        return Leaves(self.summary_share, beside + files)
+        return Leaves(self.summary_share, beside + files, stub_tokens)
 
 
 def _is_whole(edit: Edited) -> bool:
     """Return whether an edit is a compaction that says what it left."""
     return edit.is_compaction and bool(edit.parts)
+
+
+def stub_size(agents: Iterable[RecordedAgent], digest_tokens: int) -> int | None:
+    """Return how long stubs of a run are, on average; None: there is nothing to clear.
+
+    Args:
+        agents: of the run.
+        digest_tokens: longest digest in one.
+    """
+    likely = [
+        (call, came.text)
+        for agent in agents
+        for turn in agent.turns
+        for call, came in turn.pairs
+        if came.tokens >= LEAST_RESULT_TOKENS
+    ]
+    sample = likely[:: max(len(likely) // SAMPLE, 1)]
+    sizes = [
+        estimate(stub_like_live(call, "h12", text, digest_tokens=digest_tokens))
+        for call, text in sample
+    ]
+    return round(sum(sizes) / len(sizes)) if sizes else None

@@ -8,7 +8,7 @@ two tell how far the third can be trusted.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from orchestrator.models.choose import known_window
 from orchestrator.models.pricing import Price
 from orchestrator.runtime.replaying.caveats import Basis, caveats
 from orchestrator.runtime.replaying.figures import Figures, computed, recorded, total
-from orchestrator.runtime.replaying.left_behind import LeftBehind
+from orchestrator.runtime.replaying.left_behind import LeftBehind, stub_size
 from orchestrator.runtime.replaying.policy_comparison import (
     AgentComparison,
     Columns,
@@ -114,6 +114,7 @@ class _Tried:
         other: the one to compare.
         left: what compactions are taken to leave.
         whole: artifact → its text, or "".
+        stub_tokens: longest digest → how long stubs are with that.
     """
 
     recording: RecordedRun
@@ -121,6 +122,7 @@ class _Tried:
     other: ContextPolicy
     left: LeftBehind
     whole: Callable[[str], str]
+    stub_tokens: dict[int, int | None] = field(default_factory=dict)
 
     def agent(self, agent: RecordedAgent) -> AgentComparison:
         """Return the columns of one agent."""
@@ -149,17 +151,21 @@ class _Tried:
     def _computed(
         self, agent: RecordedAgent, numbers: Numbers, sized: Sized, facts: UsedFacts
     ) -> Figures:
+        digest = numbers.digest_tokens
+        if digest not in self.stub_tokens:
+            every = self.recording.agents.values()
+            self.stub_tokens[digest] = stub_size(every, digest)
         outcome = what_if(
             sized.conversation,
             numbers,
             price=agent.turns[0].asked.price if agent.turns else None,
             lifetime_s=LIFETIME_S,
-            leaves=self.left.under(numbers),
+            leaves=self.left.under(numbers, stub_tokens=self.stub_tokens[digest]),
         )
         timeline = Timeline(
             cleared={call: turn - 1 for call, turn in outcome.cleared.items()},
             dropped=[(turn - 1, steps) for turn, steps in outcome.dropped],
-            stub_of=_stubs(agent, sized, numbers.digest_tokens),
+            stub_of=_stubs(agent, sized, digest),
             texts=sized.texts,
         )
         return computed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -117,6 +118,14 @@ class Took:
     waited_s: float = 0.0
     edits: tuple[Edited, ...] = ()
     at_break: bool = False
+
+    @property
+    def pairs(self) -> Iterator[tuple[Block, Came]]:
+        """Yield each call that has a result, with that."""
+        calls = {str(each.get("id")): each for each in self.calls}
+        for came in self.results:
+            if came.call in calls:
+                yield calls[came.call], came
 
 
 @dataclass(slots=True)
