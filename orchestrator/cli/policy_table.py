@@ -33,6 +33,9 @@ def _share(figures: Figures) -> str:
     return f"{sight.visible / sight.uses:.0%}" if sight.uses else "-"
 
 
+_MANY = 2.0
+"""Above that a change is told as a factor."""
+
 _Cell = Callable[[Figures], str]
 _CELLS: tuple[tuple[str, int, _Cell], ...] = (
     ("asked", 5, lambda each: f"{each.requests}"),
@@ -119,9 +122,16 @@ def _cells(comparison: PolicyComparison, columns: int) -> list[tuple[str, int, _
         dropped |= {"written", "read"}
     if all(each.usd is None for each in figures):
         dropped.add("usd")
+    told = [comparison.total, *(each.columns for each in comparison.agents)]
+    every = [getattr(each, name) for each in told for name, _ in _NAMES]
+    sized = [
+        (name, max(size, *(len(cell(each)) for each in every)), cell)
+        for name, size, cell in _CELLS
+    ]
+    kept = sized
     for name in ("", *_FIRST_TO_GO):
         dropped.add(name)
-        kept = [each for each in _CELLS if each[0] not in dropped]
+        kept = [each for each in sized if each[0] not in dropped]
         if _NAME_COLUMNS + sum(size + 1 for _, size, _ in kept) <= columns:
             break
     return kept
@@ -203,6 +213,8 @@ def _percent(one: float, two: float) -> str:
     if not one:
         return "±0%" if not two else f"from 0 to {tokens(two)}"
     change = two / one - 1
+    if change > _MANY:
+        return f"×{two / one:.3g}"
     return "±0%" if abs(change) < _SMALL else f"{change:+.1%}"
 
 

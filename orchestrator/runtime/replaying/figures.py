@@ -109,13 +109,14 @@ def computed(
     """
     usages: list[Usage] = []
     prices: list[float | None] = []
+    is_cached = agent.is_cached
     for sent in outcome.sent:
         asked = agent.turns[sent.turn - 1].asked
         usage, price = sent.usage, asked.price
         is_summary = sent.done == "summary"
         if is_summary and summaries is not None:
             price = summaries[1]
-        if not agent.is_cached or (is_summary and summaries is not None):
+        if not is_cached or (is_summary and summaries is not None):
             usage = Usage(
                 input_tokens=usage.context_tokens, output_tokens=usage.output_tokens
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import takewhile
 from typing import Any
 
 from orchestrator.context.layout import Label
@@ -205,7 +206,8 @@ class RecordedAgent:
         if self._requested and self._before:
             waited = (self._requested - self._before).total_seconds()
             turn.waited_s = max(waited, 0.0)
-        turn.edits = tuple(e for e in self.edits[-4:] if e.turn == len(self.turns))
+        at = len(self.turns)
+        turn.edits = tuple(takewhile(lambda e: e.turn == at, reversed(self.edits)))
         self._before = self._requested
         for call in turn.calls:
             self._places[str(call.get("id"))] = len(self.turns)

@@ -6,7 +6,7 @@ Whatever is lost of a log costs what was in it, and no more.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -97,12 +97,19 @@ class RecordedRun:
             return
         data = event.data
         if load is not None and any(map(is_apart, data.values())):
-            data = {n: load(v) if is_apart(v) else v for n, v in data.items()}
-            gone = {name for name, value in data.items() if value is None}
-            gone &= {name for name, value in event.data.items() if value is not None}
-            self.damage += bool(gone)
-            data |= {name: event.data[name] for name in gone}
+            data = self._loaded(data, load)
+            if not is_readable(replace(event, data=data)):
+                self.damage += 1
+                return
         handler(self, event, data)
+
+    def _loaded(
+        self, data: dict[str, Any], load: Callable[[Any], Any]
+    ) -> dict[str, Any]:
+        """Return data with what is stored apart; what is lost of that stays so."""
+        found = {name: load(value) for name, value in data.items() if is_apart(value)}
+        self.damage += any(value is None for value in found.values())
+        return data | {n: value for n, value in found.items() if value is not None}
 
     def _agent(self, event: Event) -> RecordedAgent:
         who = event.agent or LEAD

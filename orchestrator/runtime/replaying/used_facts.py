@@ -7,8 +7,10 @@ hand-ins among them, that first occurred in an earlier result.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, Final
 
 from orchestrator.context.figures import names
@@ -94,12 +96,8 @@ class Timeline:
 
     def dropped_at(self, turn: int) -> tuple[int, int]:
         """Return how many compactions came before a turn, and how many steps went."""
-        count = gone = 0
-        for place, steps in self.dropped:
-            if place > turn:
-                break
-            count, gone = count + 1, max(gone, steps)
-        return count, gone
+        count = bisect_right(self.dropped, turn, key=itemgetter(0))
+        return count, self.dropped[count - 1][1] if count else 0
 
 
 @dataclass(slots=True)
