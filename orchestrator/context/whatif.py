@@ -243,7 +243,7 @@ class _Run:
         self.stubs = [each for each in self.stubs if each.step > self.dropped]
         first = self.conversation.first_tokens
         self.cached, self.end = min(self.cached, first), min(self.end, first)
-        self.rent, self.since, self.compacted_to = 0.0, 0, self.total
+        self.rent, self.since, self.compacted_to = 0.0, 1, self.total
 
     def _shown(self, steps: int) -> list[str]:
         """Return the texts that stand behind the fixed part, so many steps long."""

@@ -57,26 +57,36 @@ def caveats(basis: Basis) -> Iterator[str]:
 
 
 def _summaries(basis: Basis) -> Iterator[str]:
-    both = [
-        each
+    compacted = {
+        numbers.policy
         for agent in basis.agents
-        for each in (agent.columns.own, agent.columns.other)
-    ]
-    if not any(each.compactions for each in both):
+        for numbers, figures in (
+            (agent.own, agent.columns.own),
+            (agent.other, agent.columns.other),
+        )
+        if figures.compactions
+    }
+    if not compacted:
         return
     left = basis.left
-    share = f"{left.summary_share:.0%} of what it stands for"
-    beside = f"{tokens(left.beside_tokens + left.files_tokens)} tokens beside it"
     whence = (
         f"as the {count_phrase(left.compactions, 'compaction')} of this run left on "
         "average"
         if left.compactions
         else "the usual sizes, since this run compacted nothing"
     )
+    beside = f"{tokens(left.beside_tokens + left.files_tokens)} tokens"
+    if "ladder" in compacted:
+        yield (
+            f"A summary is taken to have {left.summary_share:.0%} of what it stands "
+            f"for, within its bound, and {beside} beside it: {whence}. What would have "
+            "stood in it is not known."
+        )
+    else:
+        yield f"In the place of steps stand {beside}: {whence}."
     yield (
-        f"A summary is taken to have {share}, within its bound, and {beside}: "
-        f"{whence}. What would have stood in it is not known: behind a computed "
-        "compaction only notes and the paths of files touched count as in sight."
+        "Behind a computed compaction only notes and the paths of files touched count "
+        "as in sight."
     )
 
 
