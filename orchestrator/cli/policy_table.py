@@ -49,7 +49,7 @@ _CELLS: tuple[tuple[str, int, _Cell], ...] = (
     ("mean", 5, lambda each: tokens(each.mean_tokens)),
     ("sight", 5, _share),
 )
-_FIRST_TO_GO = ("mean", "asked", "out", "peak", "written", "read")
+_FIRST_TO_GO = ("mean", "asked", "out", "peak", "written", "read", "input")
 """Where the terminal is narrow."""
 _LEGEND = (
     ("asked", "requests, those for summaries included"),

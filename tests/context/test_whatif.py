@@ -8,7 +8,7 @@ from context_samples import numbers_of
 
 from orchestrator.context.outcome import Visibility
 from orchestrator.context.recorded import Conversation, Result, Turn
-from orchestrator.context.whatif import NEVER, clear_at, what_if
+from orchestrator.context.whatif import NEVER, Leaves, clear_at, what_if
 from orchestrator.models.base import Usage
 from orchestrator.models.pricing import Price, Rates
 
@@ -121,6 +121,43 @@ def test_a_compaction_costs_a_request_that_reads_the_cache() -> None:
     assert after.usage.cache_read_tokens == 2000
     assert not found.too_long
     assert len(found.curve) == 13
+
+
+def test_every_so_many_turns_counts_from_the_compaction_before() -> None:
+    long = steady(turns=14, result_tokens=1000, said_tokens=100, first_tokens=2000)
+    found = what_if(long, replace(SMALL, every_turns=5, tail_steps=1), price=PRICE)
+
+    at = [each.turn for each in found.sent if each.done.startswith("compact")]
+    assert at == [6, 11]
+    assert found.dropped == ((6, 4), (11, 9))
+
+
+def test_what_stands_in_the_place_of_what_goes_is_as_long_as_told() -> None:
+    long = steady(turns=8, result_tokens=1000, said_tokens=100, first_tokens=2000)
+    leaves = Leaves(summary_share=0.1, beside_tokens=333, stub_tokens=50)
+
+    cleared = what_if(
+        long, NUMBERS, price=PRICE, policy=clear_at(5000, keep_results=2), leaves=leaves
+    )
+    compacted = what_if(
+        long,
+        replace(SMALL, every_turns=5, tail_steps=1),
+        price=PRICE,
+        leaves=leaves,
+    )
+
+    assert cleared.curve[3] == 5300 - 950
+    assert cleared.cleared == {f"c{n}.1": n + 3 for n in range(1, 7)}
+    assert compacted.curve[5] == 2000 + 440 + 333 + 1100
+
+
+def test_what_others_had_cached_is_read_by_the_first_request() -> None:
+    found = what_if(
+        replace(FOUR, cached_tokens=1500), NUMBERS, price=PRICE, policy=NEVER
+    )
+
+    first = found.sent[0].usage
+    assert (first.cache_read_tokens, first.cache_write_5m_tokens) == (1500, 500)
 
 
 def test_a_window_of_steps_is_never_exceeded() -> None:
