@@ -32,7 +32,8 @@ class Result:
     """One tool result, and the stub that can stand in its place.
 
     Sizes are in tokens. The texts are there to look for facts in; `supersedes` names
-    the calls whose results this one makes stale.
+    the calls whose results this one makes stale. Decisions about a live conversation
+    go by estimates: `estimated_tokens`, where they are not the same.
     """
 
     call: str
@@ -42,6 +43,12 @@ class Result:
     supersedes: tuple[str, ...] = ()
     text: str = ""
     stub: str = ""
+    estimated_tokens: int | None = None
+
+    @property
+    def seen_tokens(self) -> int:
+        """Return the size that decisions go by."""
+        return self.tokens if self.estimated_tokens is None else self.estimated_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,7 @@ class Turn:
         text: of the message and of what was added.
         at_break: work came to a natural break with this turn.
         waited_s: seconds from the request before to this one.
+        estimated_tokens: of all of it, what decisions go by; None: as `tokens`.
     """
 
     said_tokens: int
@@ -65,6 +73,12 @@ class Turn:
     text: str = ""
     at_break: bool = False
     waited_s: float = 0.0
+    estimated_tokens: int | None = None
+
+    @property
+    def seen_tokens(self) -> int:
+        """Return the size that decisions go by."""
+        return self.tokens if self.estimated_tokens is None else self.estimated_tokens
 
     @property
     def tokens(self) -> int:

@@ -134,11 +134,15 @@ class _Run:
     leaves: Leaves
     sent: list[Sent] = field(default_factory=list)
     items: list[Item] = field(default_factory=list)
-    """Results that are shown whole."""
+    """Results that are shown whole, as decisions see them."""
     stubs: list[Item] = field(default_factory=list)
     """What stands in the place of others."""
     sizes: list[int] = field(default_factory=list)
     """Of each step that is shown."""
+    seen_sizes: list[int] = field(default_factory=list)
+    """The same, as decisions see them."""
+    tokens_of: dict[str, int] = field(default_factory=dict)
+    """Call → true size of its result."""
     dropped: int = 0
     """How many steps are not."""
     text: str = ""
@@ -182,7 +186,7 @@ class _Run:
             self.fixed,
             tuple(self.items),
             self.total,
-            tuple(self.sizes),
+            tuple(self.seen_sizes),
             first_step=self.dropped + 1,
             at_break=at > 0 and turns[at - 1].at_break,
             turns_since_compaction=self.since,
@@ -212,8 +216,10 @@ class _Run:
                 continue
             at = item.step - self.dropped - 1
             first = at if first is None else min(first, at)
-            tokens = item.stub_tokens if made is None else min(made, item.tokens)
-            self.sizes[at] -= item.tokens - tokens
+            tokens = item.stub_tokens if made is None else made
+            whole = self.tokens_of[item.call]
+            self.sizes[at] -= max(whole - tokens, 0)
+            self.seen_sizes[at] -= max(item.tokens - tokens, 0)
             self.stubs.append(replace(item, tokens=tokens, is_cleared=True))
         self.items = [each for each in self.items if each.call not in calls]
         start = self.fixed + sum(self.sizes[:first])
@@ -238,7 +244,7 @@ class _Run:
         self.dropped += gone
         self.drops.append((at + 1, self.dropped))
         self.text, self.text_tokens = text, tokens + self.leaves.beside_tokens
-        self.sizes = self.sizes[gone:]
+        self.sizes, self.seen_sizes = self.sizes[gone:], self.seen_sizes[gone:]
         self.items = [each for each in self.items if each.step > self.dropped]
         self.stubs = [each for each in self.stubs if each.step > self.dropped]
         first = self.conversation.first_tokens
@@ -297,10 +303,14 @@ class _Run:
                 gone = item.is_superseded or item.call in stale
                 self.items[place] = replace(item, is_seen=True, is_superseded=gone)
         self.items += [
-            Item(each.call, at + 1, each.tokens, each.stub_tokens, each.label, False)
+            Item(
+                each.call, at + 1, each.seen_tokens, each.stub_tokens, each.label, False
+            )
             for each in turn.results
         ]
+        self.tokens_of |= {each.call: each.tokens for each in turn.results}
         self.sizes.append(turn.tokens)
+        self.seen_sizes.append(turn.seen_tokens)
 
     def outcome(self) -> Outcome:
         bill = bill_of(self.sent, self.price)

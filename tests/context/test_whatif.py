@@ -151,6 +151,29 @@ def test_what_stands_in_the_place_of_what_goes_is_as_long_as_told() -> None:
     assert compacted.curve[5] == 2000 + 440 + 333 + 1100
 
 
+def test_decisions_go_by_estimates_and_requests_by_what_was_counted() -> None:
+    counted = steady(turns=12, result_tokens=3000, said_tokens=100, first_tokens=2000)
+    dearer = [
+        replace(
+            turn,
+            results=tuple(replace(r, estimated_tokens=6000) for r in turn.results),
+            estimated_tokens=6100,
+        )
+        for turn in counted.turns
+    ]
+
+    plain = what_if(counted, NUMBERS, price=PRICE)
+    early = what_if(replace(counted, turns=tuple(dearer)), NUMBERS, price=PRICE)
+
+    first, sooner = (
+        next(at for at, each in enumerate(found.sent) if each.done)
+        for found in (plain, early)
+    )
+    assert sooner < first
+    assert early.curve[:sooner] == plain.curve[:sooner]
+    assert early.curve[sooner] < plain.curve[sooner]
+
+
 def test_what_others_had_cached_is_read_by_the_first_request() -> None:
     found = what_if(
         replace(FOUR, cached_tokens=1500), NUMBERS, price=PRICE, policy=NEVER

@@ -9,6 +9,7 @@ from orchestrator.events.phrases import count_phrase, names_phrase, tokens
 from orchestrator.models.choose import known_window
 from orchestrator.runtime.replaying.left_behind import LeftBehind
 from orchestrator.runtime.replaying.policy_comparison import AgentComparison
+from orchestrator.runtime.replaying.recorded_agent import RecordedAgent
 from orchestrator.runtime.replaying.recorded_run import RecordedRun
 from orchestrator.spec.policy import ContextPolicy
 
@@ -44,6 +45,14 @@ def caveats(basis: Basis) -> Iterator[str]:
     yield from _summaries(basis)
     yield from _entry(basis)
     yield from _windows(basis)
+    replaced = [each.id for each in agents if _has_several_models(each)]
+    if replaced:
+        yield (
+            f"Of {names_phrase(replaced)} another model went on: each answer has the "
+            "price of its model, and the marks are those of the first."
+        )
+    if _reminders(basis.own) != _reminders(basis.other):
+        yield "Reminders are taken to stand where they stood."
     if basis.own.judge or basis.other.judge:
         yield "What judges of summaries cost is in the first column only."
     if any(agent.asked and not agent.is_cached for agent in agents):
@@ -54,6 +63,14 @@ def caveats(basis: Basis) -> Iterator[str]:
     if basis.recording.damage:
         lost = count_phrase(basis.recording.damage, "record")
         yield f"{lost} of the log could not be read, and what was in them is left out."
+
+
+def _has_several_models(agent: RecordedAgent) -> bool:
+    return len({turn.asked.model for turn in agent.turns}) > 1
+
+
+def _reminders(policy: ContextPolicy) -> tuple[int, int]:
+    return policy.reminder_turns, policy.reminder_tokens
 
 
 def _summaries(basis: Basis) -> Iterator[str]:

@@ -144,10 +144,19 @@ def _turn(
 ) -> Turn:
     stub = STUB_TOKENS + numbers.digest_tokens
     results = []
+    estimated = took.said_tokens + took.told_tokens
     for came in took.results:
         tokens, _ = cut.get(came.call, (came.tokens, ""))
-        sizes = round(tokens * factor), round(min(stub, tokens) * factor)
-        results.append(Result(came.call, *sizes, came.label))
+        estimated += tokens
+        results.append(
+            Result(
+                came.call,
+                round(tokens * factor),
+                min(stub, tokens),
+                came.label,
+                estimated_tokens=tokens,
+            )
+        )
     return Turn(
         said_tokens=round(took.said_tokens * factor),
         results=tuple(results),
@@ -155,6 +164,7 @@ def _turn(
         output_tokens=took.asked.usage.output_tokens,
         at_break=took.at_break,
         waited_s=took.waited_s,
+        estimated_tokens=estimated,
     )
 
 
