@@ -152,26 +152,23 @@ def test_what_stands_in_the_place_of_what_goes_is_as_long_as_told() -> None:
 
 
 def test_decisions_go_by_estimates_and_requests_by_what_was_counted() -> None:
-    counted = steady(turns=12, result_tokens=3000, said_tokens=100, first_tokens=2000)
+    counted = steady(turns=14, result_tokens=1000, said_tokens=2000, first_tokens=2000)
     dearer = [
         replace(
             turn,
-            results=tuple(replace(r, estimated_tokens=6000) for r in turn.results),
-            estimated_tokens=6100,
+            results=tuple(replace(r, estimated_tokens=3000) for r in turn.results),
+            estimated_tokens=5000,
         )
         for turn in counted.turns
     ]
 
     plain = what_if(counted, NUMBERS, price=PRICE)
-    early = what_if(replace(counted, turns=tuple(dearer)), NUMBERS, price=PRICE)
+    found = what_if(replace(counted, turns=tuple(dearer)), NUMBERS, price=PRICE)
 
-    first, sooner = (
-        next(at for at, each in enumerate(found.sent) if each.done)
-        for found in (plain, early)
-    )
-    assert sooner < first
-    assert early.curve[:sooner] == plain.curve[:sooner]
-    assert early.curve[sooner] < plain.curve[sooner]
+    assert plain.clears == 0
+    assert [each.turn for each in found.sent if each.done] == [12]
+    assert found.curve[:11] == plain.curve[:11]
+    assert found.curve[11] == plain.curve[11] - 8 * (1000 - 90)
 
 
 def test_what_others_had_cached_is_read_by_the_first_request() -> None:
