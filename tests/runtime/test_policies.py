@@ -12,7 +12,7 @@ import orjson
 import pytest
 from cache_model import CachingModel
 from golden import copied
-from long_work import careful, is_summary
+from long_work import LongWork, careful, is_summary, lay_parts
 from run_bench import (
     RunBench,
     brief,
@@ -154,6 +154,43 @@ def test_each_agent_has_the_numbers_that_it_had(folder: RunFolder) -> None:
     assert agent.own.output_tokens == started.data["settings"]["max_output_tokens"]
     assert agent.other.window_tokens == 9000
     assert agent.other.output_tokens < agent.own.output_tokens
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("lines", "policy"),
+    [
+        pytest.param(40, {"window_tokens": 8000}, id="a small window"),
+        pytest.param(30, {"window_tokens": 10_000}, id="many clears"),
+        pytest.param(60, {"window_tokens": 14_000, "keep_results": 1}, id="one spared"),
+        pytest.param(40, {"window_tokens": 20_000, "every_turns": 12}, id="by turns"),
+        pytest.param(60, {"policy": "window", "last_steps": 8}, id="last steps"),
+        pytest.param(60, {"preset": "short", "window_tokens": 16_000}, id="what fits"),
+        pytest.param(300, {}, id="a large window"),
+    ],
+)
+def test_whatever_the_policy_the_own_one_is_computed_as_it_went(
+    tmp_path: Path, lines: int, policy: dict[str, Any]
+) -> None:
+    bench, clock = lay_parts(tmp_path, 40, lines=lines), FakeClock()
+    model = CachingModel(ScriptedModel(LongWork(40)), clock)
+
+    async def run() -> Path:
+        limits = {"usd": 50, "tokens": 50_000_000}
+        ended = await bench.run(
+            model, clock=clock, model=MODEL, context_policy=policy, limits=limits
+        )
+        return ended.folder
+
+    found = compared(RunFolder(anyio.run(run)), preset="dialogue", window_tokens=30_000)
+
+    was, own = found.total.was, found.total.own
+    assert was.clears + was.compactions >= 4
+    assert abs(own.clears - was.clears) <= max(was.clears / 10, 1)
+    assert abs(own.compactions - was.compactions) <= max(was.compactions / 8, 1)
+    assert was.usd is not None
+    assert own.usd == pytest.approx(was.usd, rel=0.05)
+    assert own.billed_tokens == pytest.approx(was.billed_tokens, rel=0.03)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from typing import Final
 from orchestrator.context.numbers import Numbers
 from orchestrator.context.recorded import stub_like_live
 from orchestrator.context.tokens import estimate
-from orchestrator.context.whatif import SUMMARY_SHARE, Leaves
+from orchestrator.context.whatif import POINTER_TOKENS, SUMMARY_SHARE, Leaves
 from orchestrator.runtime.replaying.recorded_agent import Edited, RecordedAgent
 
 __all__ = ["LeftBehind", "stub_size"]
@@ -65,16 +65,23 @@ class LeftBehind:
             len(summed),
         )
 
-    def under(self, numbers: Numbers, *, stub_tokens: int | None = None) -> Leaves:
+    def under(
+        self, numbers: Numbers, *, factor: float = 1.0, stub_tokens: int | None = None
+    ) -> Leaves:
         """Return what clears and compactions of a policy leave.
 
         Args:
             numbers: of the policy.
-            stub_tokens: of its stubs; None: as long as was foreseen.
+            factor: tokens that the service counts for an estimated one.
+            stub_tokens: of its stubs, as counted; None: as long as was foreseen.
         """
         files = min(self.files_tokens, numbers.reopen_files * numbers.reopen_tokens)
-        beside = min(self.beside_tokens, FRAME_TOKENS + numbers.state_tokens)
-        return Leaves(self.summary_share, beside + files, stub_tokens)
+        beside = min(self.beside_tokens, FRAME_TOKENS + numbers.state_tokens) + files
+        tokens = round(beside * factor)
+        if numbers.policy != "ladder" and self.compactions:
+            tokens = max(tokens - POINTER_TOKENS, 0)  # which they have besides
+        share = self.summary_share * factor if self.summaries else self.summary_share
+        return Leaves(share, tokens, stub_tokens)
 
 
 def _is_whole(edit: Edited) -> bool:

@@ -155,12 +155,15 @@ class _Tried:
         if digest not in self.stub_tokens:
             every = self.recording.agents.values()
             self.stub_tokens[digest] = stub_size(every, digest)
+        stub_tokens = sized.stub_tokens(self.stub_tokens[digest])
         outcome = what_if(
             sized.conversation,
             numbers,
             price=agent.turns[0].asked.price if agent.turns else None,
             lifetime_s=LIFETIME_S,
-            leaves=self.left.under(numbers, stub_tokens=self.stub_tokens[digest]),
+            leaves=self.left.under(
+                numbers, factor=sized.factor, stub_tokens=stub_tokens
+            ),
         )
         timeline = Timeline(
             cleared={call: turn - 1 for call, turn in outcome.cleared.items()},

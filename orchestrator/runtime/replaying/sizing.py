@@ -21,6 +21,10 @@ STUB_TOKENS: Final = 40
 """Of a stub without its digest, about."""
 LEAST_FACTOR, MOST_FACTOR = 0.2, 5.0
 """What was counted for an estimated token; beyond that, something else has happened."""
+LEAST_STUB_FACTOR, MOST_STUB_FACTOR = 0.5, 4.0
+"""The same of stubs, which are short: what stands around them weighs more."""
+LEAST_PLAIN = 3
+"""Turns that must be known before it is told by them how long stubs are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +36,22 @@ class Sized:
         texts: call → what is shown of its result, where that is not as it was.
         shorter: results that are cut shorter than they were.
         longer: results of which more is shown.
+        factor: tokens that the service counts for an estimated one, on the whole.
+        stub_factor: the same of stubs.
     """
 
     conversation: Conversation
     texts: Mapping[str, str] = field(default_factory=dict)
     shorter: int = 0
     longer: int = 0
+    factor: float = 1.0
+    stub_factor: float = 1.0
+
+    def stub_tokens(self, estimated: int | None) -> int | None:
+        """Return how long the service counts a stub; None: nobody knows."""
+        if estimated is None:
+            return None
+        return round(estimated * self.stub_factor)
 
 
 def sized(
@@ -61,7 +75,7 @@ def sized(
             shown = _shown(came, numbers, before or numbers, whole)
             if shown is not None:
                 cut[came.call] = shown
-    factors = _factors(agent)
+    factors, usual, of_stubs = _factors(agent)
     turns = [
         _turn(took, factor, numbers, cut)
         for took, factor in zip(agent.turns, factors, strict=True)
@@ -76,6 +90,8 @@ def sized(
         {call: text for call, (_, text) in cut.items()},
         shorter=sum(tokens < was[call] for call, (tokens, _) in cut.items()),
         longer=sum(tokens > was[call] for call, (tokens, _) in cut.items()),
+        factor=usual,
+        stub_factor=of_stubs,
     )
 
 
@@ -93,42 +109,96 @@ def _cached(turns: Sequence[Took]) -> int:
     return turns[0].asked.usage.cache_read_tokens if turns else 0
 
 
-def _factors(agent: RecordedAgent) -> list[float]:
-    """Return for each turn what the service counts for an estimated token of it.
+def _factors(agent: RecordedAgent) -> tuple[list[float], float, float]:
+    """Return what is counted for an estimated token: in each turn, usually, in stubs.
 
-    It is known where the next request was counted too, less what a clear took out of
-    that; for the others, what is known of all together is taken.
+    Of a turn it is known where the next request was counted too, less what a clear took
+    out of that; for the others, what is known of all together is taken.
     """
+    plain = {
+        at: _grown(*pair) / _tokens(pair[0])
+        for at, pair in enumerate(pairwise(agent.turns))
+        if _is_counted(*pair) and not pair[1].edits and _grown(*pair) > 0
+    }
+    of_stubs = _stub_factor(agent, plain)
     known: dict[int, float] = {}
     sizes: dict[str, float] = {}
-    """Of results, as the service counts them."""
     counted = estimated = 0.0
     for at, (turn, following) in enumerate(pairwise(agent.turns)):
-        tokens = _tokens(turn)
-        grown = _grown(turn, following, sizes)
-        if grown > 0 and tokens:
-            known[at] = min(max(grown / tokens, LEAST_FACTOR), MOST_FACTOR)
-            counted, estimated = counted + grown, estimated + tokens
+        if _is_counted(turn, following) and _is_known(following, sizes):
+            went = _freed(following, sizes) - of_stubs * _stubs(following)
+            grown = _grown(turn, following) + went
+            if grown > 0:
+                known[at] = _bounded(grown / _tokens(turn))
+                counted += known[at] * _tokens(turn)
+                estimated += _tokens(turn)
         factor = known.get(at) or (counted / estimated if estimated else 1.0)
         sizes |= {each.call: each.tokens * factor for each in turn.results}
-    usual = counted / estimated if estimated else 1.0
-    usual = min(max(usual, LEAST_FACTOR), MOST_FACTOR)
-    return [known.get(at, usual) for at in range(len(agent.turns))]
+    usual = _bounded(counted / estimated) if estimated else 1.0
+    return [known.get(at, usual) for at in range(len(agent.turns))], usual, of_stubs
 
 
-def _grown(turn: Took, following: Took, sizes: Mapping[str, float]) -> float:
-    """Return by how many tokens a turn made the next request longer; 0: unknown."""
+def _stub_factor(agent: RecordedAgent, plain: Mapping[int, float]) -> float:
+    """Return what is counted for an estimated token of a stub.
+
+    That is what is left when turns before clears are as long as others were, which are
+    known: those behind which nothing went.
+    """
+    if len(plain) < LEAST_PLAIN:
+        return 1.0
+    turns = agent.turns
+    whole = sum(factor * _tokens(turns[at]) for at, factor in plain.items())
+    usual = _bounded(whole / sum(_tokens(turns[at]) for at in plain))
+    sizes = {
+        each.call: each.tokens * _bounded(plain.get(at, usual))
+        for at, turn in enumerate(turns)
+        for each in turn.results
+    }
+    counted = estimated = 0.0
+    for turn, following in pairwise(turns):
+        if _stubs(following) and _is_counted(turn, following):
+            left = _freed(following, sizes) - usual * _tokens(turn)
+            counted += _grown(turn, following) + left
+            estimated += _stubs(following)
+    found = counted / estimated if estimated else 1.0
+    return min(max(found, LEAST_STUB_FACTOR), MOST_STUB_FACTOR)
+
+
+def _is_counted(turn: Took, following: Took) -> bool:
+    """Return whether the service counted both requests, and steps stayed between."""
     usage, then = turn.asked.usage, following.asked.usage
     is_same = turn.asked.model == following.asked.model
-    if not (usage.known and then.known and is_same and usage.context_tokens):
-        return 0
+    is_known = usage.known and then.known and usage.context_tokens > 0
+    stays = not any(each.is_compaction for each in following.edits)
+    return is_same and is_known and stays and _tokens(turn) > 0
+
+
+def _is_known(following: Took, sizes: Mapping[str, float]) -> bool:
+    """Return whether the sizes of all results are known that went before a turn."""
+    return all(each.stubs.keys() <= sizes.keys() for each in following.edits)
+
+
+def _grown(turn: Took, following: Took) -> int:
+    """Return by how many tokens the next request is longer."""
+    return following.asked.usage.context_tokens - turn.asked.usage.context_tokens
+
+
+def _freed(following: Took, sizes: Mapping[str, float]) -> float:
+    """Return the tokens of the results that went before a turn."""
+    gone = {call for edit in following.edits for call in edit.stubs}
+    return sum(sizes.get(call, 0.0) for call in gone)
+
+
+def _stubs(following: Took) -> int:
+    """Return the estimated tokens of the stubs that came before a turn."""
     stubs: dict[str, str] = {}
     for edit in following.edits:
-        if edit.is_compaction or not edit.stubs.keys() <= sizes.keys():
-            return 0
         stubs |= edit.stubs
-    freed = sum(sizes[call] - estimate(stub) for call, stub in stubs.items())
-    return then.context_tokens - usage.context_tokens + freed
+    return sum(map(estimate, stubs.values()))
+
+
+def _bounded(factor: float) -> float:
+    return min(max(factor, LEAST_FACTOR), MOST_FACTOR)
 
 
 def _tokens(turn: Took) -> int:
