@@ -421,6 +421,67 @@ def test_a_damaged_log_costs_what_is_lost(
     assert any("could not be read" in each for each in found.caveats)
 
 
+ODD: tuple[Any, ...] = (
+    None, 0, -(10**6), 10**18, 1.5, "", "x", True, [], {}, [None], [{}], {"a": 1},
+    {"$artifact": "art_0123456789ab", "bytes": 3},
+)  # fmt: skip
+
+
+def oddly(value: Any, chance: random.Random) -> Any:
+    """Return JSON with something in it that is gone, or something else."""
+    if isinstance(value, dict) and value and chance.random() < 0.85:
+        key = chance.choice(list(value))
+        changed = oddly(value.pop(key), chance)
+        return value if chance.random() < 0.2 else value | {key: changed}
+    if isinstance(value, list) and value and chance.random() < 0.7:
+        at = chance.randrange(len(value))
+        return [*value[:at], oddly(value[at], chance), *value[at + 1 :]]
+    return chance.choice(ODD)
+
+
+@pytest.mark.slow
+def test_no_record_whatever_is_in_it_breaks_a_comparison(
+    folder: RunFolder, tmp_path: Path
+) -> None:
+    chance = random.Random(7)
+    lines = folder.events.read_bytes().splitlines()
+    copy = without(folder, tmp_path / "odd", lambda _at, _line: True)
+    for _ in range(120):
+        odd = list(lines)
+        for _ in range(3):
+            at = chance.randrange(len(odd))
+            record = orjson.loads(odd[at])
+            record["data"] = oddly(record["data"], chance)
+            odd[at] = orjson.dumps(record)
+        copy.events.write_bytes(b"\n".join(odd) + b"\n")
+
+        found = compared(copy, policy="window", window_tokens=200_000)
+
+        assert orjson.dumps(found.to_dict())
+        assert found.total.was.turns >= PARTS - 3
+
+
+def test_a_log_of_an_older_version_and_lost_texts_are_read_as_far_as_they_go(
+    folder: RunFolder, tmp_path: Path
+) -> None:
+    old = without(folder, tmp_path / "old", lambda _at, _line: True)
+    records = [orjson.loads(line) for line in folder.events.read_bytes().splitlines()]
+    for record in records:
+        record["data"].pop("composition", None)
+        if record["kind"] == "tool.ended":
+            lost = {"$artifact": "art_0123456789ab", "bytes": 9}
+            record["data"]["content"] = lost
+    old.events.write_bytes(b"".join(orjson.dumps(each) + b"\n" for each in records))
+
+    found = compared(old, preset="short").total
+    whole = compared(folder, preset="short").total
+
+    assert found.was.usd == whole.was.usd
+    assert found.own.clears == whole.own.clears
+    assert found.own.usd == pytest.approx(whole.own.usd, rel=0.02)
+    assert found.was.sight.uses == 0
+
+
 def test_a_run_without_a_log_is_told(folder: RunFolder, tmp_path: Path) -> None:
     empty = without(folder, tmp_path / "empty", lambda _at, _line: False)
     empty.events.unlink()

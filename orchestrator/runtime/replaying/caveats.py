@@ -102,8 +102,8 @@ def _summaries(basis: Basis) -> Iterator[str]:
     else:
         yield f"In the place of steps stand {beside}: {whence}."
     yield (
-        "Behind a computed compaction only notes and the paths of files touched, all of "
-        "which are taken to fit, count as in sight."
+        "Behind a computed compaction only notes and the paths of files touched count "
+        "as in sight, and all of them are taken to fit."
     )
 
 

@@ -48,6 +48,7 @@ from orchestrator.store.reading import DAMAGED
 __all__ = ["RecordedRun"]
 
 _LABELS: dict[str, Label] = {"critical": "critical", "transient": "transient"}
+_TEXTS = frozenset({"content", "text", "stubs", "system", "tools", "first"})
 _RATES = frozenset(each.name for each in fields(Rates))
 
 
@@ -96,7 +97,7 @@ class RecordedRun:
             self.damage += 1
             return
         data = event.data
-        if load is not None and any(map(is_apart, data.values())):
+        if any(map(is_apart, data.values())):
             data = self._loaded(data, load)
             if not is_readable(replace(event, data=data)):
                 self.damage += 1
@@ -104,12 +105,21 @@ class RecordedRun:
         handler(self, event, data)
 
     def _loaded(
-        self, data: dict[str, Any], load: Callable[[Any], Any]
+        self, data: dict[str, Any], load: Callable[[Any], Any] | None
     ) -> dict[str, Any]:
-        """Return data with what is stored apart; what is lost of that stays so."""
-        found = {name: load(value) for name, value in data.items() if is_apart(value)}
-        self.damage += any(value is None for value in found.values())
-        return data | {n: value for n, value in found.items() if value is not None}
+        """Return data with what is stored apart; what is lost of that stays so.
+
+        Only of texts the rest is of use without them: other fields are left out.
+        """
+        found = {
+            name: load(value) if load is not None else None
+            for name, value in data.items()
+            if is_apart(value)
+        }
+        lost = {name for name, value in found.items() if value is None}
+        self.damage += bool(lost)
+        kept = {n: each for n, each in data.items() if n not in lost - _TEXTS}
+        return kept | {n: each for n, each in found.items() if n not in lost}
 
     def _agent(self, event: Event) -> RecordedAgent:
         who = event.agent or LEAD
@@ -141,7 +151,9 @@ class RecordedRun:
 
     def _requested(self, event: Event, data: dict[str, Any]) -> None:
         if not data.get("purpose"):
-            self._agent(event).requested(_moment(event.at), data["composition"])
+            self._agent(event).requested(
+                _moment(event.at), data.get("composition") or {}
+            )
 
     def _answered(self, event: Event, data: dict[str, Any]) -> None:
         agent = self._agent(event)
