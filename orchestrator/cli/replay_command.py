@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator.cli.options import json_option, runs_dir_option
-from orchestrator.cli.output import Style, fill, print_json, safe
+from orchestrator.cli.output import Style, fill, print_json, safe, terminal_width
+from orchestrator.errors import SpecError
 from orchestrator.events.phrases import count_phrase, duration
-from orchestrator.store.layout import find_run
+from orchestrator.store.layout import RunFolder, find_run
 
 if TYPE_CHECKING:
     from orchestrator.runtime.replaying.comparing import Difference
@@ -33,9 +34,18 @@ _LABEL_COLUMNS = 12
     metavar="DIR",
     help="Try the agents/ and prompts/ of DIR instead of those the run began with.",
 )
+@click.option(
+    "--context",
+    "policy",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Tell what the context policy in FILE would have made of it.",
+)
 @runs_dir_option
 @json_option
-def replay(run: str, inputs: Path | None, runs_dir: Path, as_json: bool) -> int:
+def replay(
+    run: str, inputs: Path | None, policy: Path | None, runs_dir: Path, as_json: bool
+) -> int:
     """Run RUN again from what is on record of it, free of cost, and compare.
 
     The program does everything anew: it writes the prompts, accepts the briefs, checks
@@ -45,7 +55,16 @@ def replay(run: str, inputs: Path | None, runs_dir: Path, as_json: bool) -> int:
 
     Exit status: 0 every request is the same, byte for byte, and so is the end; 1 not:
     the first difference of each agent is named.
+
+    With --context FILE nothing is run: requests, tokens, dollars, and what would have
+    been in sight are computed for the policy of the run and for that in FILE (the
+    fields of context_policy, or a task file), and compared. Exit status: 0.
     """
+    if policy is not None:
+        if inputs is not None:
+            raise SpecError("`--context` and `--inputs` do not go together; take one")
+        _compare(find_run(runs_dir, run), policy, as_json=as_json)
+        return 0
     # Loads what runs load.
     from orchestrator.runtime.replaying.replay import (  # noqa: PLC0415 - see above
         replay as run_again,
@@ -58,6 +77,22 @@ def replay(run: str, inputs: Path | None, runs_dir: Path, as_json: bool) -> int:
         for line in replay_lines(found, style=Style()):
             print(line)
     return 0 if found.is_same else EXIT_DIFFERENT
+
+
+def _compare(folder: RunFolder, policy: Path, *, as_json: bool) -> None:
+    # Loads what reads policies.
+    from orchestrator.cli.policy_table import policy_lines  # noqa: PLC0415
+    from orchestrator.runtime.replaying.policies import (  # noqa: PLC0415
+        compare_policies,
+        read_policy,
+    )
+
+    found = compare_policies(folder, read_policy(policy), source=policy)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    for line in policy_lines(found, terminal_width(), Style()):
+        print(line)
 
 
 def replay_lines(found: Replayed, *, style: Style) -> Iterator[str]:
