@@ -11,6 +11,7 @@ from orchestrator.events import Event, ModelFailed, WorkTime
 from orchestrator.events.activity import Activity
 from orchestrator.events.answers import Answers
 from orchestrator.events.phrases import number
+from orchestrator.inspection.fill import Fill
 from orchestrator.inspection.tokens import Cost, Tokens
 from orchestrator.inspection.waits import Waits
 from orchestrator.spec.foreign import EXPLORE_NOTHING
@@ -53,8 +54,8 @@ class AgentView:
     compactions: int = 0
     tokens: Tokens = field(default_factory=Tokens)
     cost: Cost = field(default_factory=Cost)
-    context_tokens: int = 0
-    """Size of the newest request, as estimated or reported."""
+    fill: Fill = field(default_factory=Fill)
+    """How full its context is."""
     started_at: datetime | None = None
     ended_at: datetime | None = None
     outcome: str = ""
@@ -62,7 +63,9 @@ class AgentView:
     """Of a subagent: when it worked on its brief."""
     reason: str = ""
     work: WorkTime = field(default_factory=WorkTime)
-    """Of the whole run."""
+    run_tokens: Tokens = field(default_factory=Tokens)
+    run_cost: Cost = field(default_factory=Cost)
+    """All three of the whole run."""
     _earlier_s: float = 0.0
     """At work in spans that are over."""
     _began: float | None = None
@@ -74,6 +77,11 @@ class AgentView:
 
     def __post_init__(self) -> None:
         self.answers = Answers(self.id)
+
+    @property
+    def context_tokens(self) -> int:
+        """Return the size of its newest request, as estimated or reported."""
+        return self.fill.tokens
 
     @property
     def state(self) -> str:
@@ -124,8 +132,9 @@ class AgentView:
             handler(self, event.data, at)
         self.activity.apply(event)
 
-    def accepted(self, data: dict[str, Any], parent: str) -> None:
-        """Take over `subagent.accepted`, which its parent wrote."""
+    def accepted(self, data: dict[str, Any], parent: str, at: str) -> None:
+        """Take over `subagent.accepted`, which its parent wrote at `at`."""
+        self.activity.queues(at)
         self.role = "subagent"
         self.parent = parent
         self.call = str(data.get("call", ""))
@@ -142,8 +151,9 @@ class AgentView:
             self.outcome = brief.outcome or self.outcome
             self.reason = brief.why or self.reason
 
-    def asked(self, data: dict[str, Any]) -> None:
+    def asked(self, data: dict[str, Any], at: str) -> None:
         """Take over `subagent.asked`: it had ended and goes on when it has a place."""
+        self.activity.queues(at)
         self.answers.ask(data)
         self.activity.reopen("waiting")
         self.ended_at = None
@@ -157,7 +167,7 @@ class AgentView:
     def interrupt(self) -> None:
         """Forget what was under way: the process that did it is gone."""
         if self.asking:
-            self.cost.add_cut(*self._set_aside)
+            self._cut()
         self.activity.interrupt()
         self._earlier_s, self._began = self.seconds(), None
 
@@ -245,7 +255,13 @@ class AgentView:
         if self._began is None:
             self._began = self.work.seconds
 
+    def _cut(self) -> None:
+        """Count the request that is out as cut off."""
+        for cost in (self.cost, self.run_cost):
+            cost.add_cut(*self._set_aside)
+
     def _on_started(self, data: dict[str, Any], at: datetime | None) -> None:
+        self.fill = Fill.of_settings(data.get("settings"))
         self.role = str(data.get("role", ""))
         self.profile = str(data.get("profile", "")) or self.profile
         self.title = str(data.get("title", "")) or self.title
@@ -269,43 +285,45 @@ class AgentView:
         estimated = int(number(data.get("estimated_tokens")))
         if not data.get("purpose"):
             self.turns = max(self.turns, int(number(data.get("turn"))))
-            self.context_tokens = estimated
+            self.fill = self.fill.at(estimated)
         most = estimated + int(number(data.get("max_output_tokens")))
         most = int(number(data.get("reserved_tokens"))) or most
         self._set_aside = number(data.get("reserved_usd")), most
 
     def _on_answered(self, data: dict[str, Any], _at: datetime | None) -> None:
         usage = data.get("usage")
+        told = Tokens()
         if isinstance(usage, dict):
-            before = self.tokens.sent
-            self.tokens.add_usage(usage)
-            if not data.get("purpose"):
-                self.context_tokens = self.tokens.sent - before or self.context_tokens
+            told.add_usage(usage)
+            for tokens in (self.tokens, self.run_tokens):
+                tokens.add(told)
+            if not data.get("purpose") and told.sent:
+                self.fill = self.fill.at(told.sent)
             if usage.get("known") is False:
-                self.cost.add_cut(*self._set_aside)
+                self._cut()
         if self._is_first:
             self.reason = ""  # of a call before, that failed and was got over
         self.waits.answered(data)
-        for cost in (self.cost, self.by_model.setdefault(self.model, Cost())):
+        refused = data.get("stop_reason") == "refusal" and data.get("content") == []
+        for cost in (self.cost, self.run_cost):
+            cost.unbilled += refused
+            if isinstance(usage, dict) and data.get("counted_tokens") is not None:
+                cost.add_doubted(
+                    number(data.get("counted_usd")) - number(data.get("usd")),
+                    int(number(data.get("counted_tokens"))) - told.limited,
+                )
+        of_model = self.by_model.setdefault(self.model, Cost())
+        for cost in (self.cost, self.run_cost, of_model):
             cost.add_call(data.get("usd"), data.get("usd_parts"))
-        is_refusal = data.get("stop_reason") == "refusal"
-        self.cost.unbilled += is_refusal and data.get("content") == []
-        if isinstance(usage, dict) and data.get("counted_tokens") is not None:
-            told = Tokens()
-            told.add_usage(usage)
-            self.cost.add_doubted(
-                number(data.get("counted_usd")) - number(data.get("usd")),
-                int(number(data.get("counted_tokens"))) - told.limited,
-            )
 
     def _on_retried(self, data: dict[str, Any], _at: datetime | None) -> None:
         self.waits.retried(data)
         if data.get("begun"):
-            self.cost.add_cut(*self._set_aside)
+            self._cut()
 
     def _on_failed(self, data: dict[str, Any], _at: datetime | None) -> None:
         if data.get("begun"):
-            self.cost.add_cut(*self._set_aside)
+            self._cut()
         if self._is_first:
             error = str(data.get("error", ""))
             error = "held back" if error == ModelFailed.NOT_SENT else error
@@ -315,11 +333,17 @@ class AgentView:
         cause = str(data.get("cause", ""))
         self.cache_misses[cause] = self.cache_misses.get(cause, 0) + 1
 
-    def _on_cleared(self, _data: dict[str, Any], _at: datetime | None) -> None:
+    def _on_cleared(self, data: dict[str, Any], _at: datetime | None) -> None:
         self.clears += 1
+        self._shrink(data)
 
-    def _on_compacted(self, _data: dict[str, Any], _at: datetime | None) -> None:
+    def _on_compacted(self, data: dict[str, Any], _at: datetime | None) -> None:
         self.compactions += 1
+        self._shrink(data)
+
+    def _shrink(self, data: dict[str, Any]) -> None:
+        left = int(number(data.get("tokens_after")))
+        self.fill = self.fill.at(left or self.fill.tokens)
 
     @property
     def _is_first(self) -> bool:

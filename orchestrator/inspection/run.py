@@ -18,6 +18,7 @@ from orchestrator.inspection.agents import AgentView
 from orchestrator.inspection.changes import Changes
 from orchestrator.inspection.limits import LimitUse, limit_uses
 from orchestrator.inspection.prices import Prices
+from orchestrator.inspection.said import SaidToRun
 from orchestrator.inspection.tokens import Cost, Tokens
 from orchestrator.inspection.tree import tree
 
@@ -83,6 +84,11 @@ class RunView:
     citations: int = 0
     wrong_citations: list[str] = field(default_factory=list)
     changes: Changes = field(default_factory=Changes)
+    said: SaidToRun = field(default_factory=SaidToRun)
+    """By people, while it was at work."""
+    tokens: Tokens = field(default_factory=Tokens)
+    cost: Cost = field(default_factory=Cost)
+    """Both of all agents."""
     _work: WorkTime = field(default_factory=WorkTime)
 
     def apply(self, event: Event) -> None:
@@ -92,6 +98,8 @@ class RunView:
         self.events += 1
         self.last_seq = max(self.last_seq, event.seq)
         self.id = self.id or event.run
+        if event.kind in SaidToRun.KINDS:
+            self.said.apply(event)
         handler = self._HANDLERS.get(event.kind)
         if handler is not None:
             handler(self, event, at)
@@ -109,29 +117,18 @@ class RunView:
         """Return the agent, a new one if it has not been heard of."""
         found = self.agents.get(agent_id)
         if found is None:
-            found = self.agents[agent_id] = AgentView(agent_id, work=self._work)
+            found = self.agents[agent_id] = AgentView(
+                agent_id,
+                work=self._work,
+                run_tokens=self.tokens,
+                run_cost=self.cost,
+            )
         return found
 
     @property
     def is_running(self) -> bool:
         """Return whether a process should be working on it."""
         return self.state == "running"
-
-    @property
-    def tokens(self) -> Tokens:
-        """Return the tokens of all agents."""
-        total = Tokens()
-        for agent in self.agents.values():
-            total.add(agent.tokens)
-        return total
-
-    @property
-    def cost(self) -> Cost:
-        """Return the dollars of all agents."""
-        total = Cost()
-        for agent in self.agents.values():
-            total.add(agent.cost)
-        return total
 
     @property
     def subagents(self) -> list[AgentView]:
@@ -160,14 +157,14 @@ class RunView:
         """Return where an agent stands in at most ten letters.
 
         One that was not at its end when its run was: `never ran` or `cut off`; with a
-        run that is parked, `waiting` or `parked`.
+        run that is parked or paused, `waiting`, or as the run.
         """
         if agent.is_over or not self._is_left(agent):
             return agent.label
         if agent.answers.brief.is_over:  # cut off at a further question
             return agent.answers.brief.word
-        if self.state == "parked":
-            return "parked" if agent.state == "running" else agent.state
+        if self.state in ("parked", "paused"):
+            return self.state if agent.state == "running" else agent.state
         return "never ran" if agent.state == "waiting" else "cut off"
 
     def doing(self, agent: AgentView, now: datetime | None = None) -> str:
@@ -326,12 +323,12 @@ class RunView:
 
     def _on_accepted(self, event: Event, _at: datetime | None) -> None:
         child = self.agent(str(event.data.get("id", "")))
-        child.accepted(event.data, event.agent)
+        child.accepted(event.data, event.agent, event.at)
         self._note_sent(child, event.data)
 
     def _on_asked(self, event: Event, _at: datetime | None) -> None:
         child = self.agent(str(event.data.get("id", "")) or event.agent)
-        child.asked(event.data)
+        child.asked(event.data, event.at)
         self._note_sent(child, event.data)
 
     def _note_sent(self, child: AgentView, data: dict[str, Any]) -> None:

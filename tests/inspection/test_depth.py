@@ -56,7 +56,7 @@ def test_what_each_does_now_is_told_at_every_level(live: RunView) -> None:
         "a1": "waits for a2, a3",
         "a2": "waits for a place",
         "a3": "waits for a4",
-        "a4": "searches for “refund” in docs",
+        "a4": "searches for “refund” in docs (33s)",
         "a5": "waits for a place",
         "a6": "asks the model (12s; 1 try failed: overloaded)",
         "a7": "waits for a place",
