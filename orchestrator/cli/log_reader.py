@@ -24,7 +24,7 @@ from orchestrator.cli.output import (
 )
 from orchestrator.errors import SpecError
 from orchestrator.events import Event
-from orchestrator.inspection.reading import follow_events
+from orchestrator.inspection.following import follow_events
 from orchestrator.inspection.run import moment
 from orchestrator.inspection.sentences import describe
 from orchestrator.store.layout import find_run

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,6 +33,7 @@ from orchestrator.cli.tables import agent_table, run_table, summary_lines
 from orchestrator.errors import StoreError
 from orchestrator.events.phrases import count_phrase, quoted
 from orchestrator.inspection.changes import diffs_of
+from orchestrator.inspection.following import follow_text
 from orchestrator.inspection.reading import (
     load_run,
     summarize,
@@ -41,12 +41,10 @@ from orchestrator.inspection.reading import (
 from orchestrator.inspection.run import RunView
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.layout import RunFolder, find_run, list_runs
-from orchestrator.store.lock import is_held
 
 __all__ = ["notes", "runs", "show"]
 
 DEFAULT_LIST = 20
-POLL_S = 0.5
 MAX_LISTED = 20
 
 
@@ -201,16 +199,12 @@ def notes(run: str, follow: bool, runs_dir: Path, as_json: bool) -> None:
             print_json({"run": folder.path.name, "path": None, "text": ""})
         print(safe(message), file=sys.stderr)
         return
-    _print_notes(folder, text or "", as_json=as_json)
-    while follow and is_held(folder):
-        time.sleep(POLL_S)
-        newer = _notes_text(folder)
-        if newer is not None and newer != text:
-            text = newer
-            if not as_json:
-                rule = f"── {clock_time(datetime.now(UTC))} "
-                print("\n" + rule + "─" * (terminal_width() - len(rule)))
-            _print_notes(folder, text, as_json=as_json)
+    texts = follow_text(folder, folder.progress) if follow else iter([text or ""])
+    for count, newer in enumerate(texts):
+        if count and not as_json:
+            rule = f"── {clock_time(datetime.now(UTC))} "
+            print("\n" + rule + "─" * (terminal_width() - len(rule)))
+        _print_notes(folder, newer, as_json=as_json)
     if summarize(folder).state == "crashed":
         print(
             f"note: the run is crashed, nobody works on it; the notes are those of its "

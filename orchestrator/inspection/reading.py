@@ -6,8 +6,6 @@ where the process died before it could write anything else.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -15,19 +13,17 @@ from typing import Any
 import orjson
 
 from orchestrator.errors import StoreError
-from orchestrator.events import Event
 from orchestrator.inspection.run import RunView
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.lock import is_held
 from orchestrator.store.reading import read_events
-from orchestrator.store.records import records_of
 
 __all__ = [
     "RunSummary",
-    "follow_events",
     "load_run",
     "summarize",
+    "true_state",
 ]
 
 _ENDED = frozenset({"done", "failed", "partial", "parked", "interrupted"})
@@ -67,7 +63,7 @@ def load_run(folder: RunFolder) -> RunView:
     for event in read_events(folder.events):
         view.apply(event)
     view.id = folder.path.name
-    view.state = _true_state(view.state, folder)
+    view.state = true_state(view.state, folder)
     artifacts = Artifacts(folder.artifacts)
     for agent in view.agents.values():
         for answer in agent.answers.all:
@@ -101,38 +97,8 @@ def summarize(folder: RunFolder) -> RunSummary:
     )
 
 
-def follow_events(
-    folder: RunFolder,
-    *,
-    poll_s: float = 0.5,
-    wait: Callable[[float], None] = time.sleep,
-) -> Iterator[Event]:
-    """Yield events as they are written, until nobody works on the run any more.
-
-    Args:
-        folder: the run.
-        poll_s: seconds between two looks at the log.
-        wait: waits so many seconds.
-    """
-    offset, rest, newest = 0, b"", 0
-    while True:
-        is_live = is_held(folder)
-        with folder.events.open("rb") as log:
-            log.seek(offset)
-            data = log.read()
-        offset += len(data)
-        *lines, rest = (rest + data).split(b"\n")
-        for line in lines:
-            for event in records_of(line).events:
-                if event.seq > newest:  # one that came before is out of place
-                    newest = event.seq
-                    yield event
-        if not is_live:
-            return
-        wait(poll_s)
-
-
-def _true_state(state: str, folder: RunFolder) -> str:
+def true_state(state: str, folder: RunFolder) -> str:
+    """Return the state of a run: that of its log, or what the lock says of it."""
     if state in _ENDED:
         return state
     if is_held(folder):

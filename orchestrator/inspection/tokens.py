@@ -154,15 +154,20 @@ class Cost:
             self.parts[name] = self.parts.get(name, 0.0) + part
 
     @property
+    def known_usd(self) -> float | None:
+        """Return the dollars of the calls whose price is known; None: it is of none."""
+        return None if self.unpriced and not self.priced else self.usd
+
+    @property
     def is_known(self) -> bool:
         """Return whether it is known what every call cost."""
         return not self.unpriced and not self.cut
 
     def to_dict(self) -> dict[str, Any]:
         """Return the dollars, None where no price is known, and what is unknown."""
-        nothing = self.unpriced and not self.priced
+        usd = self.known_usd
         return {
-            "usd": None if nothing else round(self.usd, 6),
+            "usd": None if usd is None else round(usd, 6),
             "usd_is_whole": self.is_known,
             "usd_by_class": {n: round(usd, 6) for n, usd in self.parts.items()},
             "unbilled_calls": self.unbilled,

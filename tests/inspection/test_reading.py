@@ -11,7 +11,8 @@ from sample_runs import Script, finished_run, halfway_run, open_script, survey
 
 from orchestrator.errors import StoreError
 from orchestrator.events import SubagentEnded
-from orchestrator.inspection.reading import follow_events, load_run, summarize
+from orchestrator.inspection.following import follow_events
+from orchestrator.inspection.reading import load_run, summarize
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.lock import RunLock
 

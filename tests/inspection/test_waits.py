@@ -82,5 +82,7 @@ def test_an_agent_waits_for_the_rate_limit_as_long_as_that_is_known() -> None:
     failed = "1 try failed: rate_limited"
     assert doing(15) == f"waits for the rate limit (15s; {failed})"
     assert doing(45) == f"asks the model (45s; {failed})"
-    assert doing(15, "overloaded") == "waits to try again (15s; 1 try failed: overloaded)"
+    assert (
+        doing(15, "overloaded") == "waits to try again (15s; 1 try failed: overloaded)"
+    )
     assert doing(45, "overloaded") == "asks the model (45s; 1 try failed: overloaded)"
