@@ -1,47 +1,30 @@
 """A run while it runs: a tree on a terminal, lines elsewhere, JSON for programs.
 
-A view is fed with events and never slows the run down: an event is folded in
-microseconds, and the tree is drawn by a thread of its own, at most four times a second
-and only when there is something new to show.
+A view is fed with events and never slows the run down.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal, TextIO
+from datetime import datetime
+from typing import Literal, TextIO
 
-from orchestrator.cli.live_text import live_lines
-from orchestrator.cli.output import (
-    Style,
-    cut,
-    json_text,
-    pad,
-    safe,
-    silence,
-    uses_color,
-)
+from orchestrator.cli.live_view import LiveView, can_draw
+from orchestrator.cli.output import cut, json_text, pad, safe, silence
 from orchestrator.events import Event
 from orchestrator.events.phrases import duration
 from orchestrator.inspection.run import RunView, moment
 from orchestrator.inspection.sentences import describe
-
-if TYPE_CHECKING:
-    from rich.live import Live
 
 __all__ = ["LiveView", "Mode", "View", "is_interesting", "open_view", "plain_line"]
 
 Mode = Literal["auto", "plain", "json", "quiet"]
 Pause = Callable[[], AbstractContextManager[None]]
 
-REFRESH_S = 0.25
-IDLE_REFRESH_S = 1.0
-"""Longest time between two drawings: the clocks in the tree go on."""
 PLAIN_CHARS = 160
 
 
@@ -72,6 +55,7 @@ _INTERESTING = frozenset(
         "model.failed",
         "model.replaced",
         "model.retried",
+        "notes.edited",
         "notes.updated",
         "permission.answered",
         "report.submitted",
@@ -95,8 +79,8 @@ def is_interesting(event: Event) -> bool:
         return bool(event.data.get("is_error"))
     if event.kind == "findings.submitted":
         return not event.data.get("accepted")
-    if event.kind == "text.added":  # findings that came late
-        return bool(event.data.get("delivers"))
+    if event.kind == "text.added":  # findings that came late, words of a person
+        return bool(event.data.get("delivers")) or event.data.get("reason") == "steer"
     # What comes of them is told with more to say.
     if event.data.get("name") in _TOLD_LATER:
         return False
@@ -110,102 +94,6 @@ def plain_line(event: Event, start: datetime | None) -> str:
     who = safe(event.agent) or "run"
     text = cut(safe(describe(event)), PLAIN_CHARS)
     return f"{pad(duration(since), 6, right=True)}  {pad(who, 5)}{text}"
-
-
-class LiveView:
-    """A tree of agents on a terminal, redrawn while it is open.
-
-    Use it as a context manager around the run and give it each event.
-    """
-
-    def __init__(
-        self,
-        stream: TextIO | None = None,
-        *,
-        past: RunView | None = None,
-        now: Callable[[], datetime] | None = None,
-    ) -> None:
-        self.view = RunView() if past is None else past
-        self._stream = sys.stderr if stream is None else stream
-        self._now = now or (lambda: datetime.now(UTC))
-        self._lock = threading.Lock()
-        self._changed = threading.Event()
-        self._closed = threading.Event()
-        self._live: Live | None = None
-        self._thread: threading.Thread | None = None
-        self._drawing = threading.Lock()
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Leave the terminal alone for a while; the tree stays where it was drawn."""
-        with self._drawing:
-            if self._live is not None:
-                self._live.stop()
-            try:
-                yield
-            finally:
-                self._live = self._begun()  # a new one, below what was said meanwhile
-
-    def on_event(self, event: Event) -> None:
-        """Take over one event; cheap, and safe to call from any thread."""
-        with self._lock:
-            self.view.apply(event)
-        self._changed.set()
-
-    def lines(self, columns: int, rows: int) -> list[str]:
-        """Return what the tree shows now, in a window of that size."""
-        style = Style(uses_color(self._stream))
-        with self._lock:
-            return live_lines(
-                self.view, now=self._now(), columns=columns, rows=rows, style=style
-            )
-
-    def __enter__(self) -> LiveView:
-        self._live = self._begun()
-        self._thread = threading.Thread(target=self._draw, name="live", daemon=True)
-        self._thread.start()
-        return self
-
-    def _begun(self) -> Live:
-        # Loaded only here: rich takes as long as everything else of a command.
-        from rich.console import Console  # noqa: PLC0415 - see above
-        from rich.live import Live  # noqa: PLC0415 - see above
-
-        console = Console(file=self._stream, highlight=False)
-        live = Live(console=console, auto_refresh=False, redirect_stdout=False)
-        live.start()
-        return live
-
-    def __exit__(self, *_error: object) -> None:
-        self._closed.set()
-        self._changed.set()
-        if self._thread is not None:
-            self._thread.join()
-        if self._live is not None:
-            self._live.stop()
-
-    def _draw(self) -> None:
-        while not self._closed.is_set():
-            self._changed.clear()
-            self._show()
-            # At most one drawing in `REFRESH_S`, and none while nothing changes.
-            self._closed.wait(REFRESH_S)
-            if self.view.is_running:
-                self._changed.wait(IDLE_REFRESH_S - REFRESH_S)
-            else:
-                self._changed.wait(IDLE_REFRESH_S)
-        self._show()
-
-    def _show(self) -> None:
-        from rich.text import Text  # noqa: PLC0415 - see `__enter__`
-
-        with self._drawing:
-            live = self._live
-            if live is None:
-                return
-            size = live.console.size
-            text = "\n".join(self.lines(size.width, size.height))
-            live.update(Text.from_ansi(text, no_wrap=True, end=""), refresh=True)
 
 
 class _Lines:
@@ -281,9 +169,9 @@ def open_view(
     """Open a view for the time of a run and hand it out.
 
     Args:
-        mode: `auto`: the tree if `stream` is a terminal, else plain lines; `plain`:
-            lines in any case; `json`: each event as a line of JSON on stdout; `quiet`:
-            nothing.
+        mode: `auto`: the tree if `stream` is a terminal that can show it, else plain
+            lines; `plain`: lines in any case; `json`: each event as a line of JSON on
+            stdout; `quiet`: nothing.
         stream: for tree and plain lines; None: stderr.
         past: the run as earlier processes left it; None: it is new.
         out: for JSON; None: stdout.
@@ -291,7 +179,7 @@ def open_view(
     target = sys.stderr if stream is None else stream
     if mode == "quiet":
         yield View(_ignore)
-    elif mode == "auto" and target.isatty() and os.environ.get("TERM") != "dumb":
+    elif mode == "auto" and can_draw(target):
         with LiveView(target, past=past() if past else None) as view:
             yield View(view.on_event, view.paused)
     else:

@@ -6,6 +6,7 @@ would obey or that reorders text is replaced by something visible.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
@@ -27,6 +28,7 @@ __all__ = [
     "fill",
     "is_terminal",
     "json_text",
+    "label",
     "pad",
     "print_json",
     "safe",
@@ -46,6 +48,21 @@ _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f"
     "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
+# Takes one column a character: the common case, found out at once.
+_NARROW = re.compile(
+    "[ -~\u00a1-\u00ac\u00ae-\u02ff\u0370-\u03ff\u0400-\u0482\u2010-\u2027"
+    "\u2030-\u205e\u2190-\u21ff\u2400-\u2426\u2500-\u25fc\u2713\u2717]*"
+)
+# Zero-width marks and joiners, selectors of a variant, skin tones, keycaps, fillers:
+# terminals do not agree on what room a text takes with them.
+_MERGING = re.compile(
+    "[\u00ad\u034f\u115f-\u1160\u17b4-\u17b5\u180b-\u180f\u200b-\u200d\u20dd-\u20e4"
+    "\u2060-\u2065\u3164\ufe00-\ufe0f\ufeff\uffa0\U0001f3fb-\U0001f3ff"
+    "\U000e0100-\U000e01ef]"
+)
+MAX_MARKS = 2
+"""Marks that stand on one letter; more are there to spill over the lines around."""
+MAX_LABEL_CHARS = 500
 _CODES = {
     "bold": "1",
     "dim": "2",
@@ -98,6 +115,25 @@ def safe(text: str) -> str:
     return safe_lines(" ".join(text.split()))
 
 
+@functools.lru_cache(maxsize=4096)
+def label(text: str) -> str:
+    """Return `text` as `safe` does, for a place in a picture that must not be moved.
+
+    What terminals give different room is left out: joiners, variants, heaps of marks.
+    """
+    plain = safe(text[:MAX_LABEL_CHARS])
+    if _NARROW.fullmatch(plain):
+        return plain
+    kept: list[str] = []
+    marks = 0
+    for char in _MERGING.sub("", plain):
+        is_mark = unicodedata.category(char) in ("Mn", "Me", "Cf")
+        marks = marks + 1 if is_mark else 0
+        if marks <= MAX_MARKS and (kept or not is_mark):
+            kept.append(char)
+    return "".join(kept)
+
+
 def is_terminal(stream: TextIO | None = None) -> bool:
     """Return whether `stream` (default: stdout) is a terminal."""
     target = sys.stdout if stream is None else stream
@@ -135,7 +171,7 @@ def terminal_width() -> int:
 
 def width(text: str) -> int:
     """Return the columns that `text` takes; wide characters count two."""
-    if text.isascii():
+    if _NARROW.fullmatch(text):
         return len(text)
     return sum(
         0

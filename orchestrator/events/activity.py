@@ -155,13 +155,16 @@ class Activity:
             since = self._since.get(call, "")
             return Doing("agents" if awaited else "tool", name, awaited, since)
         if self.is_asking:
-            if self._is_held(now):
-                return Doing("service", self._error, since=self._failed_at)
-            told = self._error if self._tries else self._purpose
-            return Doing("model", told, since=self._asked_at)
+            return self._asking(now)
         if self.state == "waiting":
             return Doing("place", since=self._waits_since)
         return Doing("left" if self._is_left else "work")
+
+    def _asking(self, now: datetime | None) -> Doing:
+        if self._is_held(now):
+            return Doing("service", self._error, since=self._failed_at)
+        told = self._error if self._tries else self._purpose
+        return Doing("model", told, since=self._asked_at)
 
     def phrase(self, now: datetime | None = None) -> str:
         """Return what it does in a few words; "" where it is over.

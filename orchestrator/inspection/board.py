@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -22,7 +22,7 @@ from orchestrator.inspection.run import RunView, moment
 from orchestrator.inspection.said import Said
 from orchestrator.inspection.tokens import Cost, Tokens
 
-__all__ = ["Board", "Row", "board_of"]
+__all__ = ["Board", "Row", "board_of", "summary_of"]
 
 Placed = tuple[AgentView, int]
 """An agent and its depth in the tree."""
@@ -101,7 +101,7 @@ class Board:
     state: str
     reason: str
     seconds: float
-    rows: tuple[Row, ...]
+    rows: tuple[Row, ...] = ()
     hidden: dict[str, int] = field(default_factory=dict)
     tokens: Tokens = field(default_factory=Tokens)
     cost: Cost = field(default_factory=Cost)
@@ -160,22 +160,30 @@ def board_of(
     if most is not None and len(agents) > most:
         shown = _most_telling(agents, max(most, 0))
     here = {agent.id for agent, _depth in shown}
-    left_out = [agent for agent, _depth in agents if agent.id not in here]
+    hidden = Counter(view.label(each) for each, _depth in agents if each.id not in here)
+    rows = tuple(_row(agent, depth, view, now) for agent, depth in shown)
+    return replace(summary_of(view, now), rows=rows, hidden=dict(hidden))
+
+
+def summary_of(view: RunView, now: datetime | None = None) -> Board:
+    """Return how a run stands without its agents: `rows` and `hidden` are empty.
+
+    Args:
+        view: the run; it is not changed.
+        now: for all that goes on with the clock; None: at its last event.
+    """
+    limits = [each for each in view.limit_use(now) if each.name in SHARED_LIMITS]
     return Board(
         id=view.id,
         task=view.task,
         state=_state(view),
         reason=view.reason,
         seconds=view.seconds(now),
-        rows=tuple(_row(agent, depth, view, now) for agent, depth in shown),
-        hidden=dict(Counter(view.label(agent) for agent in left_out)),
         tokens=view.tokens,
         cost=view.cost,
-        limits=tuple(
-            each for each in view.limit_use(now) if each.name in SHARED_LIMITS
-        ),
-        clears=sum(agent.clears for agent, _depth in agents),
-        compactions=sum(agent.compactions for agent, _depth in agents),
+        limits=tuple(limits),
+        clears=sum(agent.clears for agent in view.agents.values()),
+        compactions=sum(agent.compactions for agent in view.agents.values()),
         said=tuple(_said(view, now)),
     )
 

@@ -1,0 +1,172 @@
+"""One picture at the foot of a terminal, drawn again and again in its place.
+
+It is part of the ordinary screen: what was printed before stays above it and can be
+scrolled back to. Each drawing is one write that goes to the first line of the old
+picture and over it, so that nothing flickers. After a resize it is known how many rows
+the old picture takes now, since terminals break its lines at the new edge.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TextIO
+
+from orchestrator.cli.output import silence, width
+
+__all__ = ["Screen", "Size", "screen_size"]
+
+Size = tuple[int, int]
+"""Columns and rows."""
+
+_HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
+_BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"
+"""Around a drawing, for terminals that can show it all at once."""
+_CUT, _WRAP = "\x1b[?7l", "\x1b[?7h"
+"""Lines that are too long end at the edge: the window may become narrower while they
+are on their way."""
+_REST_OF_LINE, _REST = "\x1b[K", "\x1b[J"
+_LOOKS = re.compile(r"\x1b\[[0-9;]*m")
+SAY_WAIT_S = 1.0
+"""A terminal that takes nothing must not hold up who has something to say."""
+
+
+def screen_size(stream: TextIO) -> Size:
+    """Return the size of the terminal behind `stream`; 80 × 24 if it does not tell."""
+    try:
+        columns, rows = os.get_terminal_size(stream.fileno())
+    except (OSError, ValueError):
+        columns = rows = 0
+    if columns <= 0 or rows <= 0:
+        columns, rows = shutil.get_terminal_size((80, 24))
+    return columns, rows
+
+
+class Screen:
+    """Draws on one terminal; safe to use from several threads.
+
+    A terminal that goes away is written to no more, and nobody hears of it.
+    """
+
+    def __init__(
+        self, stream: TextIO, *, size: Callable[[], Size] | None = None
+    ) -> None:
+        """Take a terminal; nothing is written yet.
+
+        Args:
+            stream: where to draw.
+            size: of the window; None: the terminal is asked.
+        """
+        self._stream = stream
+        self._size = size or (lambda: screen_size(stream))
+        self._lock = threading.RLock()
+        self._lines: tuple[str, ...] = ()
+        self._drawn_at: Size = (0, 0)
+        self._is_open = self._is_gone = False
+        self._others = 0
+        """Who has the terminal for a while."""
+
+    @property
+    def is_gone(self) -> bool:
+        """Return whether the terminal has been closed."""
+        return self._is_gone
+
+    def size(self) -> Size:
+        """Return how many columns and rows there are; a picture has fewer of both."""
+        return self._size()
+
+    def draw(self, lines: Sequence[str]) -> None:
+        """Show `lines` in place of what was shown before.
+
+        Args:
+            lines: fewer than the window has rows, each narrower than it is wide; they
+                hold nothing that a terminal obeys but colours.
+        """
+        with self._lock:
+            size = self.size()
+            is_same = tuple(lines) == self._lines and size == self._drawn_at
+            if self._others or is_same:
+                return
+            start = "" if self._is_open else _HIDE
+            self._is_open = True
+            self._write(start + _BEGIN + self._home() + _picture(lines) + _END)
+            self._lines, self._drawn_at = tuple(lines), size
+
+    def say(self, text: str) -> None:
+        """Print `text` above the picture; it may hold several lines."""
+        is_ours = self._lock.acquire(timeout=SAY_WAIT_S)
+        try:
+            if not self._lines:
+                self._write(text)
+                return
+            whole = text if text.endswith("\n") else text + "\n"
+            said = _REST + whole.replace("\n", "\r\n")
+            self._write(_BEGIN + self._home() + said + _picture(self._lines) + _END)
+            self._drawn_at = self.size()
+        finally:
+            if is_ours:
+                self._lock.release()
+
+    def forget(self) -> None:
+        """Draw below whatever there is now: others have written meanwhile."""
+        with self._lock:
+            self._lines, self._is_open = (), False
+
+    @contextmanager
+    def cleared(self) -> Iterator[None]:
+        """Take the picture away and leave the terminal to others for a while."""
+        with self._lock:
+            self._others += 1
+            if self._is_open:
+                self._write(self._home() + _REST + _SHOW)
+            self.forget()
+        try:
+            yield
+        finally:
+            self._others -= 1
+
+    def close(self) -> None:
+        """Leave the last picture where it is and the cursor below it."""
+        with self._lock:
+            if self._is_open:
+                self._write(_SHOW)
+            self._is_open, self._lines = False, ()
+
+    def _home(self) -> str:
+        """Return what goes to the first cell of the picture, wherever that is now."""
+        up = self._rows_now()
+        return "\r" + (f"\x1b[{up}A" if up else "")
+
+    def _rows_now(self) -> int:
+        """Return how many rows the picture takes in the window as it is now."""
+        columns, rows = self.size()
+        if columns >= self._drawn_at[0]:
+            return min(len(self._lines), max(rows - 1, 0))
+        # Where a terminal cuts lines off instead, this is too much, and something of
+        # what stood above goes with it; with too little, old lines would stay.
+        taken = sum(
+            max(-(-width(_LOOKS.sub("", line)) // max(columns, 1)), 1)
+            for line in self._lines
+        )
+        return min(taken, max(rows - 1, 0))
+
+    def _write(self, text: str) -> None:
+        if self._is_gone:
+            return
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except BlockingIOError:  # the next drawing may go better
+            return
+        except (OSError, ValueError):
+            self._is_gone = True
+            silence(self._stream)
+
+
+def _picture(lines: Sequence[str]) -> str:
+    drawn = "".join(f"{line}{_REST_OF_LINE}\r\n" for line in lines)
+    return _CUT + drawn + _REST + _WRAP
