@@ -2,9 +2,9 @@
 
 What gives way as a window gets narrower, first to last: turns and retries, the bar of
 the context, the word of the state (its mark and what the agent does stay), clears and
-compactions (their sums stay below), tokens, time, context, dollars. Titles and what is done are cut, but never
-go. In a low window the other agents are counted, then notices go, then totals, then
-the names of the columns. What is left at last is one line.
+compactions (their sums stay below), tokens, time, context, dollars. Titles and what is
+done are cut, but never go. In a low window the other agents are counted, then notices
+go, then totals, then the names of the columns. What is left at last is one line.
 """
 
 from __future__ import annotations

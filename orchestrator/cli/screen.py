@@ -3,7 +3,8 @@
 It is part of the ordinary screen: what was printed before stays above it and can be
 scrolled back to. Each drawing is one write that goes to the first line of the old
 picture and over it, so that nothing flickers. After a resize it is known how many rows
-the old picture takes now, since terminals break its lines at the new edge.
+the old picture takes now: most terminals break its lines at the new edge, and some cut
+them off.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TextIO
 
 from orchestrator.cli.output import silence, width
 
-__all__ = ["Screen", "Size", "screen_size"]
+__all__ = ["Screen", "Size", "breaks_lines", "screen_size"]
 
 Size = tuple[int, int]
 """Columns and rows."""
@@ -46,6 +47,18 @@ def screen_size(stream: TextIO) -> Size:
     return columns, rows
 
 
+def breaks_lines() -> bool:
+    """Return whether this terminal sets long lines anew when it becomes narrower.
+
+    Those that are known to cut them off are told by their variables, inner ones first.
+    """
+    names = os.environ
+    if names.get("TMUX") or names.get("VTE_VERSION"):
+        return True
+    is_plain = names.get("STY") or names.get("XTERM_VERSION")
+    return not is_plain and names.get("TERM") != "linux"
+
+
 class Screen:
     """Draws on one terminal; safe to use from several threads.
 
@@ -63,6 +76,7 @@ class Screen:
         """
         self._stream = stream
         self._size = size or (lambda: screen_size(stream))
+        self._breaks = breaks_lines()
         self._lock = threading.RLock()
         self._lines: tuple[str, ...] = ()
         self._drawn_at: Size = (0, 0)
@@ -144,10 +158,10 @@ class Screen:
     def _rows_now(self) -> int:
         """Return how many rows the picture takes in the window as it is now."""
         columns, rows = self.size()
-        if columns >= self._drawn_at[0]:
+        if columns >= self._drawn_at[0] or not self._breaks:
             return min(len(self._lines), max(rows - 1, 0))
-        # Where a terminal cuts lines off instead, this is too much, and something of
-        # what stood above goes with it; with too little, old lines would stay.
+        # Should this terminal cut lines off too, it is too much, and something of what
+        # stood above goes with it; with too little, old lines would stay.
         taken = sum(
             max(-(-width(_LOOKS.sub("", line)) // max(columns, 1)), 1)
             for line in self._lines

@@ -101,7 +101,7 @@ def test_the_live_tree_shows_every_level() -> None:
         style=PLAIN,
     )
 
-    assert lines[2:-1] == pictured("live_tree_80")
+    assert lines[2:-2] == pictured("live_tree_80")
 
 
 def test_plain_lines_tell_what_happens_to_subagents() -> None:
