@@ -30,7 +30,7 @@ _BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"
 _CUT, _WRAP = "\x1b[?7l", "\x1b[?7h"
 """Lines that are too long end at the edge: the window may become narrower while they
 are on their way."""
-_REST_OF_LINE, _REST = "\x1b[K", "\x1b[J"
+_LINE, _REST_OF_LINE, _REST = "\x1b[2K", "\x1b[K", "\x1b[J"
 _LOOKS = re.compile(r"\x1b\[[0-9;]*m")
 SAY_WAIT_S = 1.0
 """A terminal that takes nothing must not hold up who has something to say."""
@@ -79,6 +79,8 @@ class Screen:
         self._breaks = breaks_lines()
         self._lock = threading.RLock()
         self._lines: tuple[str, ...] = ()
+        self._edge = 0
+        """Columns of the window that they came to."""
         self._drawn_at: Size = (0, 0)
         self._is_open = self._is_gone = False
         self._others = 0
@@ -105,10 +107,13 @@ class Screen:
             is_same = tuple(lines) == self._lines and size == self._drawn_at
             if self._others or is_same:
                 return
-            start = "" if self._is_open else _HIDE
+            start = _BEGIN if self._is_open else _HIDE + _BEGIN
             self._is_open = True
-            self._write(start + _BEGIN + self._home() + _picture(lines) + _END)
+            same_place = size == self._drawn_at
+            home = self._home() if same_place else self._erasure()
+            self._write(start + home + _picture(lines) + _END)
             self._lines, self._drawn_at = tuple(lines), size
+            self._edge = self.size()[0]
 
     def say(self, text: str) -> None:
         """Print `text` above the picture; it may hold several lines."""
@@ -118,9 +123,9 @@ class Screen:
                 self._write(text)
                 return
             whole = text if text.endswith("\n") else text + "\n"
-            said = _REST + whole.replace("\n", "\r\n")
-            self._write(_BEGIN + self._home() + said + _picture(self._lines) + _END)
-            self._drawn_at = self.size()
+            said = whole.replace("\n", "\r\n")
+            self._write(_BEGIN + self._erasure() + said + _picture(self._lines) + _END)
+            self._edge = self.size()[0]
         finally:
             if is_ours:
                 self._lock.release()
@@ -128,7 +133,7 @@ class Screen:
     def forget(self) -> None:
         """Draw below whatever there is now: others have written meanwhile."""
         with self._lock:
-            self._lines, self._is_open = (), False
+            self._lines, self._drawn_at, self._is_open = (), (0, 0), False
 
     @contextmanager
     def cleared(self) -> Iterator[None]:
@@ -136,7 +141,7 @@ class Screen:
         with self._lock:
             self._others += 1
             if self._is_open:
-                self._write(self._home() + _REST + _SHOW)
+                self._write(self._erasure() + _REST + _SHOW)
             self.forget()
         try:
             yield
@@ -148,25 +153,30 @@ class Screen:
         with self._lock:
             if self._is_open:
                 self._write(_SHOW)
-            self._is_open, self._lines = False, ()
+            self.forget()
 
     def _home(self) -> str:
-        """Return what goes to the first cell of the picture, wherever that is now."""
-        up = self._rows_now()
+        """Return what goes to the first cell of the picture, in a window as it was."""
+        up = len(self._lines)
         return "\r" + (f"\x1b[{up}A" if up else "")
 
-    def _rows_now(self) -> int:
-        """Return how many rows the picture takes in the window as it is now."""
+    def _erasure(self) -> str:
+        """Return what goes there in a window of any size, and empties the picture.
+
+        It does so row by row: rows that a line was broken into would be joined again
+        some time, whatever is in them by then; and to empty a whole window at once
+        makes some terminals keep it above.
+        """
         columns, rows = self.size()
-        if columns >= self._drawn_at[0] or not self._breaks:
-            return min(len(self._lines), max(rows - 1, 0))
         # Should this terminal cut lines off too, it is too much, and something of what
         # stood above goes with it; with too little, old lines would stay.
-        taken = sum(
-            max(-(-width(_LOOKS.sub("", line)) // max(columns, 1)), 1)
+        taken = [
+            max(-(-min(_width(line), self._edge) // max(columns, 1)), 1)
+            if self._breaks
+            else 1
             for line in self._lines
-        )
-        return min(taken, max(rows - 1, 0))
+        ]
+        return "\r" + f"\x1b[A{_LINE}" * min(sum(taken), max(rows - 1, 0))
 
     def _write(self, text: str) -> None:
         if self._is_gone:
@@ -184,3 +194,7 @@ class Screen:
 def _picture(lines: Sequence[str]) -> str:
     drawn = "".join(f"{line}{_REST_OF_LINE}\r\n" for line in lines)
     return _CUT + drawn + _REST + _WRAP
+
+
+def _width(line: str) -> int:
+    return width(_LOOKS.sub("", line))

@@ -28,8 +28,8 @@ Placed = tuple[AgentView, int]
 """An agent and its depth in the tree."""
 HEARD_S = 20.0
 """So long it is still of interest that the lead was told what a person said."""
-SHARED_LIMITS = ("usd", "tokens", "minutes", "subagents")
-"""Those of the run as a whole."""
+STOPPING = ("usd", "tokens", "minutes")
+"""Limits that end a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Board:
         hidden: of those that are not in `rows`, how many stand where.
         tokens: of all agents.
         cost: of all agents.
-        limits: of the run as a whole, as far as they are set.
+        limits: that end the run, as far as they are set.
         clears: of all agents.
         compactions: of all agents.
         said: by people, and not told to the lead yet, or just now; oldest first.
@@ -172,7 +172,7 @@ def summary_of(view: RunView, now: datetime | None = None) -> Board:
         view: the run; it is not changed.
         now: for all that goes on with the clock; None: at its last event.
     """
-    limits = [each for each in view.limit_use(now) if each.name in SHARED_LIMITS]
+    limits = [each for each in view.limit_use(now) if each.name in STOPPING]
     return Board(
         id=view.id,
         task=view.task,
