@@ -13,6 +13,7 @@ TINY: dict[str, tuple[tuple[int, ...], str]] = {
     "context_policies.py": ((12,), "long reads: ladder"),
     "fan_out.py": ((3, 2, 1), "a run, 3 at a time"),
     "hindsight.py": ((8,), "ours, all"),
+    "live_cost.py": ((2, 3, 1, 3), "3 subagents"),
     "log_cost.py": ((300,), "after each event"),
     "long_runs.py": ((700,), "resume: all, snapshot"),
     "redaction_cost.py": ((20_000,), "logs: and personal"),
