@@ -13,7 +13,7 @@ JOBS ?= 2
 MOMENTS ?= 200
 
 .PHONY: help demo test test-all kill-test bench setup bubblewrap format lint types unit \
-	package slow clean
+	package slow pictures clean
 .DELETE_ON_ERROR:
 
 help:
@@ -22,6 +22,7 @@ help:
 	@echo 'make test-all  the slow tests as well'
 	@echo 'make kill-test kill runs at over 2 × $(MOMENTS) moments and go on with each; minutes'
 	@echo 'make bench     print what durability, long runs and wide fan-outs take; minutes'
+	@echo 'make pictures  draw the pictures of the README anew, from a run of the first example'
 	@echo 'make format    put the code in form'
 	@echo 'make clean     remove .venv, builds and caches; runs stay'
 
@@ -109,6 +110,9 @@ bench: $(VENV)/.dev
 	@echo '== benchmarks: figures of this machine, to be compared within one run'
 	@for each in tests/benchmarks/*.py; do \
 		PYTHONPATH=tests/support $(BIN)/python $$each || exit 1; done
+
+pictures: $(VENV)/.dev
+	$(BIN)/python docs/picture.py
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format .

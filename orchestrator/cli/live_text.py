@@ -118,11 +118,11 @@ def _share(row: Row, style: Style) -> str:
 def _share_bar(row: Row, style: Style) -> str:
     """Return the same behind a bar with the marks in it: `━━━━──┊┊──   43%`."""
     fill = row.fill
-    if not fill.window:
+    if not fill.usable:
         return " " * FILL_CELLS + _share(row, style)
-    full = round(min(fill.tokens / fill.window, 1) * FILL_CELLS)
+    full = round(min(fill.tokens / fill.usable, 1) * FILL_CELLS)
     marks = [
-        min(int(mark / fill.window * FILL_CELLS), FILL_CELLS - 1)
+        min(int(mark / fill.usable * FILL_CELLS), FILL_CELLS - 1)
         for mark in (fill.soft, fill.hard)
         if mark
     ]

@@ -19,28 +19,28 @@ class Fill:
 
     Attributes:
         tokens: of the newest request, as estimated or reported.
-        window: what is usable of the model's window.
+        usable: the window less the longest reply, which has its place beside them.
         soft: from here on the agent is reminded to write down what matters.
         hard: from here on earlier steps are summed up.
     """
 
     tokens: int = 0
-    window: int | None = None
+    usable: int | None = None
     soft: int | None = None
     hard: int | None = None
 
     @classmethod
     def of_settings(cls, settings: object) -> Fill:
         """Return the empty context of an agent, from the settings of its start."""
-        told = settings.get("context") if isinstance(settings, Mapping) else None
-        sizes = told if isinstance(told, Mapping) else {}
-        return cls(
-            0,
-            *(
-                _size(sizes.get(f"{name}_tokens"))
-                for name in ("window", "soft", "hard")
-            ),
+        told = settings if isinstance(settings, Mapping) else {}
+        marks = told.get("context")
+        sizes = marks if isinstance(marks, Mapping) else {}
+        window, soft, hard = (
+            _size(sizes.get(f"{name}_tokens")) for name in ("window", "soft", "hard")
         )
+        reply = _size(told.get("max_output_tokens")) or 0
+        usable = window - reply if window is not None and window > reply else window
+        return cls(0, usable, soft, hard)
 
     def at(self, tokens: int) -> Fill:
         """Return the same with another size."""
@@ -49,7 +49,7 @@ class Fill:
     @property
     def share(self) -> float | None:
         """Return the part of the usable window that is full; None: nobody knows."""
-        return self.tokens / self.window if self.window else None
+        return self.tokens / self.usable if self.usable else None
 
     @property
     def passed(self) -> Passed:
@@ -64,7 +64,7 @@ class Fill:
         """Return all of it for machines."""
         return {
             "tokens": self.tokens,
-            "window_tokens": self.window,
+            "usable_tokens": self.usable,
             "soft_tokens": self.soft,
             "hard_tokens": self.hard,
             "share": None if self.share is None else round(self.share, 4),

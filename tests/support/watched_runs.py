@@ -15,7 +15,9 @@ __all__ = ["BEGAN", "RUN", "Events", "Watcher"]
 
 BEGAN = datetime(2026, 11, 29, 20, 15, tzinfo=UTC)
 RUN = "20261129-201500-watched-7f3a"
-MARKS = {"window_tokens": 100_000, "soft_tokens": 60_000, "hard_tokens": 75_000}
+MARKS = {"window_tokens": 108_000, "soft_tokens": 60_000, "hard_tokens": 75_000}
+
+SETTINGS = {"context": MARKS, "max_output_tokens": 8000}
 
 
 class Events:
@@ -61,7 +63,7 @@ class Events:
         self("subagent.accepted", parent, id=agent, call=call, title=title)
 
     def starts(self, agent: str, title: str, *, role: str = "subagent") -> None:
-        told = {"title": title, "role": role, "settings": {"context": MARKS}}
+        told = {"title": title, "role": role, "settings": SETTINGS}
         self("agent.started", agent, **told)
 
     def turn(self, agent: str, number: int = 1, *, sent: int = 9000) -> None:
