@@ -32,6 +32,7 @@ MAX_NOTICES = 3
 ANY = 1_000_000
 """More columns than any window has."""
 _WAITS = frozenset({"agents", "left", "person", "place", "service"})
+_LIVE = frozenset({"running", "pausing", "parking", "stopping"})
 _MARKS = {"complete": "✓", "done": "✓", "submitted": "✓", "failed": "✗"}
 _FILL_COLORS = {"": "", "soft": "yellow", "hard": "red"}
 
@@ -136,6 +137,10 @@ def _edits(row: Row) -> str:
     return "-" if is_whole else f"{row.clears}/{row.compactions}"
 
 
+def _count(number: int) -> str:
+    return str(number or "-")
+
+
 def _state(row: Row, style: Style) -> str:
     return style(pad(label(row.state), 10), state_color(row.state))
 
@@ -146,13 +151,16 @@ def _time(row: Row) -> str:
 
 _WITH_STATE = 104
 _WITH_BAR = 130
+_WITH_ALL = 160
 _COLUMNS = (
     _Column("state", 10, (_WITH_STATE, ANY), _state),
-    _figure("turns", 5, 150, lambda row: str(row.turns or "-")),
-    _figure("retried", 7, 150, lambda row: str(row.retries or "-")),
+    _figure("turns", 5, _WITH_ALL, lambda row: _count(row.turns)),
+    _figure("retried", 7, _WITH_ALL, lambda row: _count(row.retries)),
     _Column("ctx", 6, (46, _WITH_BAR), _share),
     _Column("context", FILL_CELLS + 6, (_WITH_BAR, ANY), _share_bar),
-    _figure("clr/cmp", 7, 90, _edits),
+    _figure("cleared", 7, _WITH_ALL, lambda row: _count(row.clears)),
+    _figure("compacted", 9, _WITH_ALL, lambda row: _count(row.compactions)),
+    _figure("clr/cmp", 7, 90, _edits, to=_WITH_ALL),
     _figure("tokens", 6, 64, lambda row: tokens(row.tokens)),
     _figure("usd", 6, 36, lambda row: dollars(row.usd)),
     _figure("time", 6, 54, _time),
@@ -234,11 +242,16 @@ def _notices(board: Board) -> Iterator[str]:
     if board.reason:
         yield f"{label(board.state)}: {label(board.reason)}"
     for said in board.said:
-        yield _said(said)
+        yield _said(said, board)
 
 
-def _said(said: Said) -> str:
-    when = "the lead was told" if said.told_at else "the lead hears at its next step"
+def _said(said: Said, board: Board) -> str:
+    if said.told_at:
+        when = "the lead was told"
+    elif board.state in _LIVE:
+        when = "the lead hears at its next step"
+    else:
+        when = "not told to the lead"
     what = f"your edit of {quoted(said.section)}, " if said.section else ""
     return label(f"{when}: {what}{quoted(said.text)}")
 

@@ -88,7 +88,7 @@ def test_at_200_columns_everything_is_there() -> None:
 
     lines = watcher.looks()
 
-    heads = "agent step state turns retried context clr/cmp tokens usd time"
+    heads = "agent step state turns retried context cleared compacted tokens usd time"
     assert lines[3].split() == heads.split()
     told = (
         "a5 Password hashing and its settings",
@@ -117,7 +117,7 @@ def test_how_full_a_context_is_is_told_with_the_marks_it_has_passed(
         assert share in line.split()
     if columns == 200:
         assert "━━━━──┊┊──   43%" in told[0]
-        assert " 1/1 " in told[-1]
+        assert told[-1].split()[-5:-3] == ["1", "1"]
     assert "1 clear · 1 compaction" in watcher.looks()[-2]
 
 
@@ -183,6 +183,14 @@ def test_what_a_person_said_stays_until_the_lead_has_heard_it(at_work: Watcher) 
         "the lead hears at its next step: your edit of “Plan”, “- "
     )
     assert "your edit of" in after
+
+
+def test_what_the_lead_was_never_told_is_said_at_the_end(at_work: Watcher) -> None:
+    write = at_work.events
+    write("control.received", action="steer", to="", text="Tests first.")
+    write("run.ended", state="done", missing=[])
+
+    assert at_work.looks()[1] == "not told to the lead: “Tests first.”"
 
 
 def test_that_the_lead_was_told_is_said_for_a_while(at_work: Watcher) -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import UTC, datetime, timedelta
 
 import orjson
 import pytest
 
 from orchestrator.cli.output import (
+    _NARROW,
     Style,
     age,
     cut,
     dollars,
     fill,
     json_text,
+    label,
     pad,
     safe,
     safe_lines,
@@ -114,3 +117,31 @@ def test_ages_are_in_one_unit() -> None:
 def test_style_without_colour_leaves_text_alone() -> None:
     assert Style(is_on=False)("x", "red") == "x"
     assert Style(is_on=True)("x", "red", "") == "\x1b[31mx\x1b[0m"
+
+
+def test_the_quick_way_to_a_width_is_right() -> None:
+    found = [chr(code) for code in range(0x3000) if _NARROW.fullmatch(chr(code))]
+    narrow = [char for char in found if unicodedata.category(char) != "Cn"]
+
+    assert len(narrow) > 1000
+    for char in narrow:
+        assert not unicodedata.combining(char)
+        assert unicodedata.category(char) not in ("Cc", "Cf", "Mn", "Me")
+        assert unicodedata.east_asian_width(char) not in "WF"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("  a\n b ", "a b"),
+        ("\x1b[2J", "␛[2J"),
+        ("👨‍👩‍👧👍🏽", "👨👩👧👍"),
+        ("a\u200bb\ufeffc\u00add", "abcd"),
+        ("Z" + "\u0301" * 50 + "y", "Z\u0301\u0301y"),
+        ("\u0301a", "a"),
+        ("中文 é", "中文 é"),
+        ("x" * 900, "x" * 500),
+    ],
+)
+def test_a_label_takes_the_same_room_everywhere(text: str, shown: str) -> None:
+    assert label(text) == shown
