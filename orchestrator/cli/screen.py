@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from orchestrator.cli.output import silence, width
+from orchestrator.cli.typing_echo import echo_typing
 
 __all__ = ["Screen", "Size", "breaks_lines", "screen_size"]
 
@@ -82,7 +83,7 @@ class Screen:
         self._edge = 0
         """Columns of the window that they came to."""
         self._drawn_at: Size = (0, 0)
-        self._is_open = self._is_gone = False
+        self._is_open = self._is_silent = self._is_gone = False
         self._others = 0
         """Who has the terminal for a while."""
 
@@ -107,8 +108,7 @@ class Screen:
             is_same = tuple(lines) == self._lines and size == self._drawn_at
             if self._others or is_same:
                 return
-            start = _BEGIN if self._is_open else _HIDE + _BEGIN
-            self._is_open = True
+            start = _BEGIN if self._is_open else self._open() + _BEGIN
             same_place = size == self._drawn_at
             home = self._home() if same_place else self._erasure()
             self._write(start + home + _picture(lines) + _END)
@@ -140,9 +140,7 @@ class Screen:
         """Take the picture away and leave the terminal to others for a while."""
         with self._lock:
             self._others += 1
-            if self._is_open:
-                self._write(self._erasure() + _REST + _SHOW)
-            self.forget()
+            self._leave(self._erasure() + _REST)
         try:
             yield
         finally:
@@ -151,9 +149,20 @@ class Screen:
     def close(self) -> None:
         """Leave the last picture where it is and the cursor below it."""
         with self._lock:
-            if self._is_open:
-                self._write(_SHOW)
-            self.forget()
+            self._leave()
+
+    def _open(self) -> str:
+        """Take the terminal; return what hides the cursor."""
+        self._is_open = True
+        self._is_silent |= echo_typing(self._stream, is_on=False)
+        return _HIDE
+
+    def _leave(self, last: str = "") -> None:
+        if self._is_open:
+            self._write(last + _SHOW)
+        if self._is_silent:
+            self._is_silent = not echo_typing(self._stream, is_on=True)
+        self.forget()
 
     def _home(self) -> str:
         """Return what goes to the first cell of the picture, in a window as it was."""

@@ -11,6 +11,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from orchestrator.cli.output import is_terminal, silence
+from orchestrator.cli.typing_echo import echo_typing
 from orchestrator.runtime.run import Live
 
 __all__ = ["heard", "stop_on_signal"]
@@ -58,7 +59,9 @@ async def stop_on_signal(
 def _end_now(number: signal.Signals) -> None:
     """End the process as the signal does by itself."""
     if is_terminal(sys.stderr):
-        _tell(_SHOW_CURSOR)  # the live view hides it
+        # The live view hides the cursor and what is typed.
+        _tell(_SHOW_CURSOR)
+        echo_typing(sys.stderr, is_on=True)
     signal.signal(number, signal.SIG_DFL)
     signal.raise_signal(number)
 

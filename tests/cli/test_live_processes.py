@@ -139,6 +139,7 @@ def test_a_run_is_seen_at_work_and_at_its_end(
 def test_a_run_follows_its_window_through_all_sizes(tmp_path: Path) -> None:
     with on_a_terminal(tmp_path, 200, 60) as seen:
         seen.until(lambda text: "├ a1 " in text)
+        os.write(seen.hand, b"\nwhat is it doing?\n\n")
         for columns, rows in ((80, 24), (200, 60), (20, 5), (80, 24)):
             seen.resize(columns, rows)
             wide = "quickstart" if columns > 20 else "running"
@@ -149,6 +150,7 @@ def test_a_run_follows_its_window_through_all_sizes(tmp_path: Path) -> None:
     assert status == 0
     assert text.count("-quickstart-") == 2  # on top, and where the run is said to be
     assert text.count("└ a6 ") == 1
+    assert "what is it doing?" not in text
 
 
 @pytest.mark.parametrize(

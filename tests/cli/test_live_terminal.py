@@ -6,6 +6,7 @@ import io
 import os
 import re
 import sys
+import termios
 import time
 from collections.abc import Iterator
 from datetime import timedelta
@@ -540,6 +541,44 @@ def test_a_terminal_that_goes_away_ends_the_drawing_and_nothing_else() -> None:
 
     assert view.view.agents["a4"].state == "running"
     assert view._screen.is_gone
+
+
+def test_what_is_typed_is_not_shown_while_the_tree_is() -> None:
+    hand, seat = os.openpty()
+
+    def shows() -> bool:
+        return bool(termios.tcgetattr(seat)[3] & termios.ECHO)
+
+    with os.fdopen(os.dup(seat), "w") as stream:
+        view = LiveView(stream)
+        assert shows()
+        view.show()
+        assert not shows()
+        with view.paused():
+            assert shows()
+            view.show()
+            assert shows()
+        view.show()
+        assert not shows()
+        with view:
+            pass
+        assert shows()
+    os.close(hand)
+    os.close(seat)
+
+
+def test_a_terminal_that_showed_nothing_before_is_left_so() -> None:
+    hand, seat = os.openpty()
+    modes = termios.tcgetattr(seat)
+    modes[3] &= ~termios.ECHO
+    termios.tcsetattr(seat, termios.TCSANOW, modes)
+
+    with os.fdopen(os.dup(seat), "w") as stream, LiveView(stream) as view:
+        view.show()
+
+    assert not termios.tcgetattr(seat)[3] & termios.ECHO
+    os.close(hand)
+    os.close(seat)
 
 
 def test_stderr_goes_above_the_tree_and_is_put_back(
