@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import select
 import signal
 import sys
@@ -21,7 +22,7 @@ from types import FrameType
 from typing import Any, TextIO
 
 from orchestrator.cli.live_text import live_lines
-from orchestrator.cli.output import Style, uses_color
+from orchestrator.cli.output import Style, safe_lines, uses_color
 from orchestrator.cli.screen import Screen, Size
 from orchestrator.events import Event
 from orchestrator.inspection.run import RunView
@@ -36,6 +37,9 @@ RESIZE_S = 0.04
 JOIN_S = 2.0
 """A terminal that takes nothing any more must not keep a process that has ended."""
 _NO_CURSOR = frozenset({"", "dumb", "unknown"})
+_STAYS = re.compile(r"(\x1b\[[0-9;]*m|\x1b\[\?25h)")
+"""Colours, and what shows the cursor again at the very end."""
+_WRITTEN_OVER = re.compile(r"[^\n]*\r(?=[^\n])")
 _DRAWN_WITH = "━─│├└…●"
 
 
@@ -193,11 +197,18 @@ def _on_signal(number: signal.Signals, act: Callable[[], None]) -> Iterator[None
 
 
 class _Above(io.TextIOBase):
-    """Stands for stderr: what is written goes above the picture, line by line."""
+    """Stands for stderr: what is written goes above the picture, line by line.
+
+    Colours stay; whatever else a terminal would obey would move the picture.
+    """
 
     def __init__(self, screen: Screen, stream: TextIO) -> None:
         self._screen, self._stream = screen, stream
         self._rest = ""
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever that has
+        """Return what the terminal has besides: `buffer`, `name`, …."""
+        return getattr(self._stream, name)
 
     @property
     def encoding(self) -> str:  # type: ignore[override]  # read only
@@ -220,14 +231,21 @@ class _Above(io.TextIOBase):
         """Take over a text; whole lines are shown at once."""
         whole, end, self._rest = (self._rest + text).rpartition("\n")
         if end:
-            self._screen.say(whole + end)
+            self._screen.say(_harmless(whole + end))
         return len(text)
 
     def flush(self) -> None:
         """Show the line that has no end yet."""
         rest, self._rest = self._rest, ""
         if rest:
-            self._screen.say(rest)
+            self._screen.say(_harmless(rest))
+
+
+def _harmless(text: str) -> str:
+    parts = _STAYS.split(text.replace("\r\n", "\n"))
+    # Every other part is one that stays. Of a line written over, the last text stays.
+    parts[::2] = [safe_lines(_WRITTEN_OVER.sub("", part)) for part in parts[::2]]
+    return "".join(parts)
 
 
 @contextmanager

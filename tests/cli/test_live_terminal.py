@@ -595,10 +595,26 @@ def test_stderr_goes_above_the_tree_and_is_put_back(
         sys.stderr.flush()
         assert sys.stderr.isatty()
         assert sys.stderr is not terminal
+        assert sys.stderr.getvalue  # type: ignore[attr-defined]  # of the terminal
 
     assert sys.stderr is terminal
     assert terminal.rows[:2] == ["a warning", "and its end"]
     assert terminal.rows[2].startswith("20261129-201500-deep-7f3a")
+
+
+def test_what_others_write_to_stderr_moves_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+
+    with LiveView(size=terminal.size):
+        sys.stderr.write("\x1b[31mred\x1b[0m \x1b[5A\x1b]0;owned\x07\n")
+        sys.stderr.write(" 10%\r 20%\r 30%\r\nrest\n")
+
+    assert strange_sequences(terminal.getvalue()) == ""
+    assert terminal.rows[:3] == ["red ␛[5A␛]0;owned␇", " 30%", "rest"]
+    assert terminal.screen.buffer[0][0].fg == "red"
 
 
 def test_drawing_stays_below_five_times_a_second(tmp_path: Path) -> None:
