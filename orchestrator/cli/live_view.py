@@ -119,13 +119,16 @@ class LiveView:
         columns, rows = self._screen.size()
         # The last column and the last row stay free: what is written there may move
         # the whole picture.
-        self._screen.draw(self.lines(columns - 1, rows - 1))
+        has_room = columns > 1 and rows > 1
+        self._screen.draw(self.lines(columns - 1, rows - 1) if has_room else [])
 
     def __enter__(self) -> LiveView:
         self._hears, self._rings = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         if threading.current_thread() is threading.main_thread():
             self._exits.enter_context(_on_signal(signal.SIGWINCH, self._resized))
             self._exits.enter_context(_on_signal(signal.SIGCONT, self._continued))
+            if signal.getsignal(signal.SIGTSTP) == signal.SIG_DFL:
+                self._exits.enter_context(_on_signal(signal.SIGTSTP, self._suspended))
         if self._stream is sys.stderr:
             self._exits.enter_context(_stderr_above(self._screen, self._stream))
         self._thread = threading.Thread(target=self._draw, name="live", daemon=True)
@@ -173,6 +176,13 @@ class LiveView:
 
     def _resized(self) -> None:
         self._ring()
+
+    def _suspended(self) -> None:
+        """Leave the terminal to the shell, and stop as any program does."""
+        self._screen.uncover()
+        handler = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        signal.raise_signal(signal.SIGTSTP)
+        signal.signal(signal.SIGTSTP, handler)  # it goes on here
 
     def _continued(self) -> None:
         self._was_stopped = True

@@ -14,11 +14,11 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from orchestrator.cli.output import silence, width
-from orchestrator.cli.typing_echo import echo_typing
+from orchestrator.cli.typing_echo import echo_typing, in_foreground
 
 __all__ = ["Screen", "Size", "breaks_lines", "screen_size"]
 
@@ -108,6 +108,9 @@ class Screen:
             is_same = tuple(lines) == self._lines and size == self._drawn_at
             if self._others or is_same:
                 return
+            if not in_foreground(self._stream):  # where it was is the shell's now
+                self.forget()
+                return
             start = _BEGIN if self._is_open else self._open() + _BEGIN
             same_place = size == self._drawn_at
             home = self._home() if same_place else self._erasure()
@@ -119,7 +122,7 @@ class Screen:
         """Print `text` above the picture; it may hold several lines."""
         is_ours = self._lock.acquire(timeout=SAY_WAIT_S)
         try:
-            if not self._lines:
+            if not self._lines or not in_foreground(self._stream):
                 self._write(text)
                 return
             whole = text if text.endswith("\n") else text + "\n"
@@ -145,6 +148,14 @@ class Screen:
             yield
         finally:
             self._others -= 1
+
+    def uncover(self) -> None:
+        """Show the cursor and what is typed, in a signal: no lock is taken for it."""
+        if self._is_open:
+            with suppress(OSError, ValueError):
+                os.write(self._stream.fileno(), _SHOW.encode())
+        if self._is_silent:
+            echo_typing(self._stream, is_on=True)
 
     def close(self) -> None:
         """Leave the last picture where it is and the cursor below it."""

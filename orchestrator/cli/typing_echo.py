@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
-__all__ = ["echo_typing"]
+__all__ = ["echo_typing", "in_foreground"]
 
 _LOCAL_MODES = 3
 """Place among the attributes of a terminal."""
@@ -32,7 +32,7 @@ def echo_typing(stream: TextIO, *, is_on: bool) -> bool:
         handle = stream.fileno()
         modes = termios.tcgetattr(handle)
         was_on = bool(modes[_LOCAL_MODES] & termios.ECHO)
-        if was_on == is_on or not _is_ours(handle):
+        if was_on == is_on or not in_foreground(stream):
             return False
         modes[_LOCAL_MODES] ^= termios.ECHO
         with _not_stopped():
@@ -41,11 +41,11 @@ def echo_typing(stream: TextIO, *, is_on: bool) -> bool:
     return False
 
 
-def _is_ours(handle: int) -> bool:
-    """Return whether this program is in the foreground of a terminal."""
+def in_foreground(stream: TextIO) -> bool:
+    """Return whether no other program, such as the shell, has this terminal."""
     try:
-        return os.tcgetpgrp(handle) == os.getpgrp()
-    except OSError:  # it is nobody's
+        return os.tcgetpgrp(stream.fileno()) == os.getpgrp()
+    except (OSError, ValueError):  # it is nobody's, or no terminal of the system
         return True
 
 

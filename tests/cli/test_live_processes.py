@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shlex
 import signal
 import struct
 import subprocess
 import termios
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ pytestmark = pytest.mark.slow
 
 NONE: Mapping[str, str] = {}
 QUICKSTART = Path(__file__).parents[2] / "examples" / "quickstart.yaml"
+COMMAND = [*ORCHESTRATE, "run", str(QUICKSTART), "--model", "offline"]
 
 
 @dataclass
@@ -72,6 +74,7 @@ def on_a_terminal(
     rows: int,
     *,
     hangs_up: bool = True,
+    command: Sequence[str] = COMMAND,
     env: Mapping[str, str] = NONE,
 ) -> Iterator[Seen]:
     """Run the first example; its stdout is a pipe, all else a terminal."""
@@ -87,7 +90,7 @@ def on_a_terminal(
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
     process = subprocess.Popen(
-        [*ORCHESTRATE, "run", str(QUICKSTART), "--model", "offline"],
+        command,
         cwd=folder,
         env={**environment(folder), "TERM": "xterm-256color", **env},
         stdin=seat,
@@ -106,6 +109,20 @@ def on_a_terminal(
         process.communicate()
         if seen.hand >= 0:
             os.close(seen.hand)
+
+
+def test_in_the_background_the_terminal_is_left_to_the_shell(tmp_path: Path) -> None:
+    shell = ["sh", "-c", f"set -m; {shlex.join(COMMAND)} & wait; echo ended >&2"]
+    with on_a_terminal(tmp_path, 80, 24, command=shell) as seen:
+        status, report = seen.ends()
+
+    shown = seen.terminal.text
+    assert status == 0
+    assert report.startswith("# ")
+    assert "model: offline" in shown
+    assert "done: " in shown
+    assert "agent  " not in shown
+    assert "\x1b[" not in seen.terminal.getvalue()
 
 
 def state(folder: Path) -> str:

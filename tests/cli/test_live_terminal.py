@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import os
 import re
+import select
+import signal
 import sys
 import termios
 import time
@@ -581,6 +583,31 @@ def test_a_terminal_that_showed_nothing_before_is_left_so() -> None:
     os.close(seat)
 
 
+def test_after_a_stop_the_tree_is_drawn_below_what_the_shell_said() -> None:
+    hand, seat = os.openpty()
+    with os.fdopen(seat, "w") as stream, LiveView(stream) as view:
+        os.write(hand, b"")
+        for event in live_run():
+            view.on_event(event)
+        seen = told(hand, until="usd")
+        signal.raise_signal(signal.SIGCONT)
+        again = told(hand, until="usd")
+    os.close(hand)
+
+    assert "\x1b[?25l" in seen
+    # It hides the cursor once more, and does not go up to what was drawn before.
+    assert again.startswith("\x1b[?25l\x1b[?2026h\r\x1b[?7l")
+
+
+def told(hand: int, *, until: str) -> str:
+    """What comes on a terminal up to the drawing that holds that."""
+    text = ""
+    while until not in text or not text.endswith("\x1b[?2026l"):
+        assert select.select([hand], [], [], 10)[0]
+        text += os.read(hand, 65536).decode()
+    return text
+
+
 def test_stderr_goes_above_the_tree_and_is_put_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -595,7 +622,7 @@ def test_stderr_goes_above_the_tree_and_is_put_back(
         sys.stderr.flush()
         assert sys.stderr.isatty()
         assert sys.stderr is not terminal
-        assert sys.stderr.getvalue  # type: ignore[attr-defined]  # of the terminal
+        assert getattr(sys.stderr, "screen", None) is terminal.screen
 
     assert sys.stderr is terminal
     assert terminal.rows[:2] == ["a warning", "and its end"]
