@@ -32,8 +32,9 @@ __all__ = ["LiveView", "can_draw"]
 REFRESH_S = 0.25
 IDLE_REFRESH_S = 1.0
 """Longest time between two drawings of a live run: the clocks in the tree go on."""
-RESIZE_S = 0.04
-"""Least time between two drawings while a window is being resized."""
+LOOK_S = 0.05
+"""From one look at the size of the window to the next: a signal would wait until the
+thread that runs the agents has time for it."""
 JOIN_S = 2.0
 """A terminal that takes nothing any more must not keep a process that has ended."""
 _NO_CURSOR = frozenset({"", "dumb", "unknown"})
@@ -125,7 +126,6 @@ class LiveView:
     def __enter__(self) -> LiveView:
         self._hears, self._rings = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         if threading.current_thread() is threading.main_thread():
-            self._exits.enter_context(_on_signal(signal.SIGWINCH, self._resized))
             self._exits.enter_context(_on_signal(signal.SIGCONT, self._continued))
             if signal.getsignal(signal.SIGTSTP) == signal.SIG_DFL:
                 self._exits.enter_context(_on_signal(signal.SIGTSTP, self._suspended))
@@ -147,21 +147,21 @@ class LiveView:
             os.close(self._rings)
 
     def _draw(self) -> None:
-        drawn_at = 0.0
         bell = select.poll()
         bell.register(self._hears, select.POLLIN)
+        drawn_at, drawn_in = 0.0, (0, 0)
         while not self._is_closed and not self._screen.is_gone:
-            is_new, self._is_new = self._is_new, False
-            is_old = time.monotonic() - drawn_at >= IDLE_REFRESH_S
-            is_rung = self._was_rung()
             if self._was_stopped:  # and the shell has printed something since
                 self._was_stopped = False
                 self._screen.forget()
-            if is_new or is_rung or (is_old and self.view.is_running):
+            age, size = time.monotonic() - drawn_at, self._screen.size()
+            is_due = self._was_rung() or size != drawn_in
+            is_due = is_due or (self._is_new and age >= REFRESH_S)
+            if is_due or (self.view.is_running and age >= IDLE_REFRESH_S):
+                self._is_new = False
                 self.show()
-                drawn_at = time.monotonic()
-                time.sleep(RESIZE_S)
-            bell.poll((REFRESH_S - RESIZE_S) * 1000)
+                drawn_at, drawn_in = time.monotonic(), size
+            bell.poll(LOOK_S * 1000)
         self.show()
 
     def _ring(self) -> None:
@@ -173,9 +173,6 @@ class LiveView:
         with suppress(OSError):
             return bool(os.read(self._hears, 4096))
         return False
-
-    def _resized(self) -> None:
-        self._ring()
 
     def _suspended(self) -> None:
         """Leave the terminal to the shell, and stop as any program does."""

@@ -31,6 +31,7 @@ _BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"
 _CUT, _WRAP = "\x1b[?7l", "\x1b[?7h"
 """Lines that are too long end at the edge: the window may become narrower while they
 are on their way."""
+_TOP = "\x1b[H"
 _LINE, _REST_OF_LINE, _REST = "\x1b[2K", "\x1b[K", "\x1b[J"
 _LOOKS = re.compile(r"\x1b\[[0-9;]*m")
 SAY_WAIT_S = 1.0
@@ -196,7 +197,10 @@ class Screen:
             else 1
             for line in self._lines
         ]
-        return "\r" + f"\x1b[A{_LINE}" * min(sum(taken), max(rows - 1, 0))
+        up, most = sum(taken), max(rows - 1, 0)
+        if up < most:
+            return "\r" + f"\x1b[A{_LINE}" * up
+        return _TOP + f"{_LINE}\x1b[B" * most + _LINE + _TOP
 
     def _write(self, text: str) -> None:
         if self._is_gone:

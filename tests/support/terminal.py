@@ -17,7 +17,7 @@ __all__ = ["Terminal", "strange_sequences"]
 
 Cells = list[pyte.screens.Char]
 _KNOWN = re.compile(
-    r"\x1b\[(?:[0-9;]*m|\d*A|2?K|J|\?25[hl]|\?2026[hl]|\?7[hl])|[^\x00-\x1f\x7f-\x9f]|[\r\n]"
+    r"\x1b\[(?:[0-9;]*m|\d*A|B|H|2?K|J|\?25[hl]|\?2026[hl]|\?7[hl])|[^\x00-\x1f\x7f-\x9f]|[\r\n]"
 )
 
 
