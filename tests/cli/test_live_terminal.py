@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from deep_runs import ended_run, live_run
+from live_process import wait_until
 from terminal import Terminal, strange_sequences
 from watched_runs import RUN, Events, Watcher
 
@@ -642,6 +643,18 @@ def test_what_others_write_to_stderr_moves_nothing(
     assert strange_sequences(terminal.getvalue()) == ""
     assert terminal.rows[:3] == ["red ␛[5A␛]0;owned␇", " 30%", "rest"]
     assert terminal.screen.buffer[0][0].fg == "red"
+
+
+def test_a_resize_is_seen_at_once_also_where_nothing_happens() -> None:
+    terminal = Terminal(200, 60)
+    with LiveView(terminal, size=terminal.size) as view:
+        for event in ended_run():  # it is over: no clock goes on
+            view.on_event(event)
+        wait_until(lambda: "compacted" in terminal.text)
+        terminal.resize(80, 24)
+        wait_until(lambda: "compacted" not in terminal.text, 5)
+
+    assert terminal.text.count("20261129-201500-deep-7f3a") == 1
 
 
 def test_drawing_stays_below_five_times_a_second(tmp_path: Path) -> None:
