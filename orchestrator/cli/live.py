@@ -79,7 +79,7 @@ def is_interesting(event: Event) -> bool:
         return bool(event.data.get("is_error"))
     if event.kind == "findings.submitted":
         return not event.data.get("accepted")
-    if event.kind == "text.added":  # findings that came late, words of a person
+    if event.kind == "text.added":  # findings that came late, or a person's words
         return bool(event.data.get("delivers")) or event.data.get("reason") == "steer"
     # What comes of them is told with more to say.
     if event.data.get("name") in _TOLD_LATER:
