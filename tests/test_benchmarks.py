@@ -17,6 +17,7 @@ TINY: dict[str, tuple[tuple[int, ...], str]] = {
     "log_cost.py": ((300,), "after each event"),
     "long_runs.py": ((700,), "resume: all, snapshot"),
     "redaction_cost.py": ((20_000,), "logs: and personal"),
+    "replay_speed.py": ((3, 3), "its replay"),
     "sandbox_cost.py": ((2, 50), "a call of bash that may write"),
     "snapshot_cost.py": ((700, 200_000), "snapshots"),
     "turn_cost.py": ((24,), "window 200,000, turn 10"),

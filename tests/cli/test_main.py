@@ -59,8 +59,8 @@ def test_an_unknown_command_says_what_there_is(capsys: Capture) -> None:
 
 
 def test_a_command_of_the_future_is_unknown(capsys: Capture) -> None:
-    assert main(["replay", "last"]) == 2
-    assert "no command `replay`" in capsys.readouterr().err
+    assert main(["view", "last"]) == 2
+    assert "no command `view`" in capsys.readouterr().err
 
 
 def test_a_wrong_option_is_one_line_and_a_hint(capsys: Capture) -> None:
