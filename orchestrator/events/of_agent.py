@@ -372,4 +372,8 @@ class NotesEdited(Payload):
     KIND: ClassVar[str] = "notes.edited"
     section: str
     text: str
-    """The section as the person left it; "": it was emptied."""
+    """The section as the person left it; "": it was emptied. What the agent noted there
+    meanwhile stands below that."""
+    whole: str = ""
+    """Artifact with the text, where it is too long for the agent to be told all of
+    it."""

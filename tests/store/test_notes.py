@@ -264,8 +264,8 @@ def test_notes_are_rebuilt_from_the_log_and_damaged_events_passed_over() -> None
 
 def test_a_subagent_has_sections_of_its_own_choice() -> None:
     notes = Notes(free=True)
-    assert (
-        notes.render_free("Look at\ntokens") == "# Look at tokens\n\n_Nothing yet._\n"
+    assert notes.render_free("Look at\ntokens").startswith(
+        "# Look at tokens\n\n_Nothing yet._\n"
     )
 
     notes.update("## Where  tokens live", "append", "in `auth.py`")
