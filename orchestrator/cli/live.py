@@ -72,6 +72,7 @@ _INTERESTING = frozenset(
         "model.failed",
         "model.replaced",
         "model.retried",
+        "notes.edited",
         "notes.updated",
         "permission.answered",
         "report.submitted",

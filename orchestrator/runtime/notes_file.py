@@ -244,11 +244,11 @@ class NotesFile:
         if self._edits is None:
             return
         log, artifacts = self._edits.log, self._edits.artifacts
-        for section, text in edits:
+        for section, text, origin in edits:
             is_long = len(text) > MAX_SECTION_CHARS
             whole = artifacts.put(text.encode(), "md") if is_long else ""
-            cause = log.newest(LEAD)
-            log.append(NotesEdited(section, text, whole), agent=LEAD, cause=cause)
+            edited = NotesEdited(section, text, origin, whole)
+            log.append(edited, agent=LEAD, cause=log.newest(LEAD))
 
     def _clean(self, text: str) -> str:
         text = clean_text(text)

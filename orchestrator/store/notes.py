@@ -71,6 +71,10 @@ class Notes:
         self._versions: dict[str, dict[str, str]] = {
             name: {version_of(""): ""} for name in (*names, PERSON)
         }
+        self._set_at: dict[tuple[str, str], int] = {}
+        """Section and version → `seq` of the event that made it so, the newest."""
+        self._origins: dict[tuple[str, str], int] = {}
+        """Section and origin of a person's change → `seq` of that."""
         self._written: dict[str, Written] = {}
         self._untold: dict[int, str] = {}
         """`seq` of a person's change → its section, until the agent is told."""
@@ -106,6 +110,11 @@ class Notes:
         return self._written
 
     @property
+    def waiting(self) -> Mapping[int, str]:
+        """Return `seq` of a person's change → section, of those not told yet."""
+        return self._untold
+
+    @property
     def untold(self) -> set[str]:
         """Return the sections that a person changed and the agent was not told of."""
         return set(self._untold.values())
@@ -118,17 +127,30 @@ class Notes:
         """Return an earlier text of a section by the name of the version, if known."""
         return self._versions.get(section, {}).get(version)
 
+    def has_taken(self, section: str, origin: str) -> bool:
+        """Return whether a change by a person is in the log already.
+
+        Args:
+            section: by its proper name.
+            origin: the version that it was a change of, `:`, and that of the text. If
+                the section has become that version once more since, it is another one.
+        """
+        version, _, _ = origin.partition(":")
+        taken = self._origins.get((section, origin), 0)
+        return bool(version) and taken > self._set_at.get((section, version), 0)
+
     def apply(self, event: Event) -> None:
         """Take over what the log says of notes; what cannot be is passed over."""
         with suppress(TypeError, ToolError):
             if event.kind == NotesUpdated.KIND:
                 made = parse(event, NotesUpdated)
                 name = self.update(made.section, made.mode, made.text, made.pin)
-                self._written[name] = Written(False, event.seq, event.at)
+                self._note(name, event)
             elif event.kind == NotesEdited.KIND:
                 edited = parse(event, NotesEdited)
                 self._set(edited.section, edited.text)
-                self._written[edited.section] = Written(True, event.seq, event.at)
+                self._origins[edited.section, edited.origin] = event.seq
+                self._note(edited.section, event, by_person=True)
                 self._untold[event.seq] = edited.section
             elif event.kind == TextAdded.KIND and event.data["reason"] == "steer":
                 self._untold.pop(event.cause, None)
@@ -194,6 +216,10 @@ class Notes:
         parts += [f"## {name}\n\n{text or EMPTY}" for name, text in self._texts.items()]
         parts += [] if self._texts else [EMPTY]
         return "\n\n".join([*parts, _NOT_READ]) + "\n"
+
+    def _note(self, name: str, event: Event, *, by_person: bool = False) -> None:
+        self._written[name] = Written(by_person, event.seq, event.at)
+        self._set_at[name, version_of(self._texts[name])] = event.seq
 
     def _set(self, name: str, text: str) -> None:
         self._texts[name] = text

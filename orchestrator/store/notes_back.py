@@ -138,8 +138,9 @@ def _joined(pieces: list[_Piece], version: str) -> str:
     if len(texts) == 1 and version_of(texts[0]) == version:
         return texts[0]
     text = "\n".join(text for text in texts if text != EMPTY)
-    first, _, rest = text.partition("\n")
-    return rest.lstrip("\n") if first.strip() == EMPTY else text
+    if version in ("", version_of("")):  # people may write above or below the words
+        text = "\n".join(line for line in text.split("\n") if line != EMPTY)
+    return text.strip("\n")
 
 
 class _Reader:

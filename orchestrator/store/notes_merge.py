@@ -27,6 +27,8 @@ class Edit(NamedTuple):
 
     section: str
     text: str
+    origin: str = ""
+    """As in `notes.edited`."""
 
 
 def edits_of(
@@ -51,9 +53,12 @@ def edits_of(
         section = page.sections.get(name)
         if section is None or section.is_as_written:
             continue
+        origin = f"{section.version}:{version_of(section.text)}"
+        if notes.has_taken(name, origin):
+            continue
         text = _merged(section, name, notes, clean, is_whole=page.is_whole)
         if not _is_same(text, notes.text_of(name)):
-            found.append(Edit(name, text))
+            found.append(Edit(name, text, origin))
     text = _outside(page, notes, clean, ours)
     if not _is_same(text, notes.text_of(PERSON)):
         found.append(Edit(PERSON, text))

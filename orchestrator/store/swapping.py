@@ -48,6 +48,9 @@ _HERE: Final = -100
 _CANNOT: Final = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EPERM})
 
 
+Exchange = Callable[[Path, Path], bool]
+
+
 class Stamp(NamedTuple):
     """What tells one content of a file from another without reading it."""
 
@@ -73,8 +76,16 @@ class Content(NamedTuple):
 class SwappedFile:
     """One such file, of which this process is the only one to write it as a program."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, exchange: Exchange | None = None) -> None:
+        """Touch nothing yet.
+
+        Args:
+            path: the file.
+            exchange: exchanges two names in one step, and returns False where it
+                cannot; None: the system's way, if it has one.
+        """
         self.path = path
+        self._exchange = exchange or _exchanged
         self._prefix = f".{path.name}."
 
     def stamp(self, path: Path | None = None) -> Stamp | None:
@@ -165,7 +176,7 @@ class SwappedFile:
         old: list[Path] = []
         try:
             for _ in range(MOST_TRIES):
-                if _exchanged(beside, self.path):
+                if self._exchange(beside, self.path):
                     return [*old, beside]
                 # There is no file to be exchanged, or the system cannot do it.
                 old += self._moved_away()
