@@ -19,6 +19,7 @@ from orchestrator.store.notes_text import as_lines, version_of
 __all__ = ["Found", "Page", "read_back"]
 
 _NAMES: Final = {name.casefold(): name for name in (*SECTIONS, PERSON)}
+_HEADINGS: Final = (*SECTIONS, PERSON, *PROGRAM_HEADINGS)
 _TABLES: Final = frozenset(name.casefold() for name in PROGRAM_HEADINGS)
 _OURS: Final = "program"
 _LAST: Final = "effects"
@@ -100,7 +101,10 @@ def read_back(text: str) -> Page:
     Args:
         text: decoded, with or without a mark of its byte order.
     """
-    pieces = _Reader(as_lines(text.removeprefix("\ufeff"))).read()
+    lines = as_lines(text.removeprefix("\ufeff"))
+    pieces = _Reader(lines).read()
+    if not _is_whole(pieces) and _is_begun(lines[-1]):
+        pieces = _Reader(lines[:-1]).read()
     owned = [piece for piece in pieces if piece.kind == _OURS]
     loose = [piece.text for piece in pieces if not piece.kind and not piece.name]
     return Page(
@@ -113,8 +117,21 @@ def read_back(text: str) -> Page:
         ),
         owned=tuple(line for piece in owned for line in piece.lines),
         loose="\n\n".join(text for text in loose if text),
-        is_whole=any(each.name == _LAST and each.is_closed for each in owned),
+        is_whole=_is_whole(pieces),
     )
+
+
+def _is_whole(pieces: list[_Piece]) -> bool:
+    return any(
+        each.kind == _OURS and each.name == _LAST and each.is_closed for each in pieces
+    )
+
+
+def _is_begun(line: str) -> bool:
+    """Return whether the last line of a file that was cut off begins one of ours."""
+    ours = ("<!-- ", EMPTY, *(f"## {name}" for name in _HEADINGS))
+    is_mark = line.startswith("<!--") and "-->" not in line
+    return bool(line) and (is_mark or any(each.startswith(line) for each in ours))
 
 
 def _sections(pieces: list[_Piece]) -> dict[str, Found]:
