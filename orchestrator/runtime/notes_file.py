@@ -170,13 +170,17 @@ class NotesFile:
             if taken:
                 await self._edits.log.sync()
             for path, seen in taken.items():
-                self._unsettled.pop(path, None)
-                if path in self._old:
-                    self._old[path] = replace(seen, gone_at=self._old[path].gone_at)
-                elif self._main is before:  # it was not written anew meanwhile
-                    self._is_due = self._is_due or seen.data != before.data
-                    self._main = seen
+                self._remember(path, seen, before)
             self._drop(now, is_last=is_last)
+
+    def _remember(self, path: Path, seen: _Seen, before: _Seen) -> None:
+        """Take note of what is read and in the log; `before` is what was known then."""
+        self._unsettled.pop(path, None)
+        if path in self._old:
+            self._old[path] = replace(seen, gone_at=self._old[path].gone_at)
+        elif self._main is before:  # it was not written anew meanwhile
+            self._is_due = self._is_due or seen.data != before.data
+            self._main = seen
 
     async def _changed(self, path: Path) -> Content | None:
         """Return the content of a file where it may be new, or None.
@@ -190,8 +194,9 @@ class NotesFile:
                 self._unsettled.pop(path, None)
             elif stamp != seen.stamp or seen.again:
                 content = await anyio.to_thread.run_sync(self._file.read, path)
-                # A link has no text of its own.
-                return content or Content(stamp, b"", is_open=False, is_fresh=False)
+                if content is None:  # a link, which has no text of its own
+                    self._remember(path, _Seen(stamp, b""), seen)
+                return content
         return None
 
     def _seen(self, path: Path) -> _Seen:

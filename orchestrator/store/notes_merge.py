@@ -108,7 +108,7 @@ def _outside(
 def _not_ours(page: Page, ours: Iterable[str]) -> str:
     """Return what stands outside of sections and is not the program's."""
     known = {_plain(line) for line in ours}
-    lines = [*page.changed, "", *page.loose.split("\n")]
+    lines = [*page.changed, *(["", *page.loose.split("\n")] if page.loose else [])]
     if not page.is_whole and lines and lines[-1]:
         last = _plain(lines[-1])  # it may be the start of a line of ours
         if any(line.startswith(last) for line in known):

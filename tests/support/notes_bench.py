@@ -235,6 +235,7 @@ class NotesBench:
         self.clock = clock or FakeClock()
         self.said: list[str] = []
         self.step: Step = lambda: None
+        self.redact: Callable[[str], str] = lambda text: text
         self._folder, self._exchange = folder, exchange
         self._minutes = 0
         self.begin()
@@ -258,7 +259,7 @@ class NotesBench:
             self.notes,
             self.clock,
             render=lambda: self.notes.render(header(self._minutes), [], []),
-            edits=EditLog(self.log, artifacts, lambda text: text),
+            edits=EditLog(self.log, artifacts, self.redact),
         )
         self.writer = NotesWriter(LEAD, self.notes, self.log, self.file.look)
 
@@ -266,6 +267,13 @@ class NotesBench:
         """Write the file; something on top of it is new."""
         self._minutes += 1
         return self.file.put()
+
+    async def look(self) -> dict[str, str]:
+        """Let the program look, and return section → text of what it took in."""
+        known = len(self.events("notes.edited"))
+        await self.file.look()
+        new = self.events("notes.edited")[known:]
+        return {event.data["section"]: event.data["text"] for event in new}
 
     async def lead(self, rng: random.Random) -> None:
         """Note something down, with all in mind that the lead was told."""
