@@ -31,17 +31,16 @@ from orchestrator.events import (
     ToolEnded,
     ToolStarted,
 )
-from orchestrator.events.arrivals import arrivals
 from orchestrator.events.of_agent import UNKNOWN
 from orchestrator.ids import LEAD
 from orchestrator.runtime.history import History
 from orchestrator.runtime.members import Members
 from orchestrator.runtime.notes_file import EditLog, NotesFile
+from orchestrator.runtime.stale_notes import StaleNotes
 from orchestrator.runtime.totals import Totals
 from orchestrator.store.disk import write_derived
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.notes import Notes, RunHeader
-from orchestrator.store.notes_page import PERSON
 from orchestrator.store.swapping import SwappedFile
 
 __all__ = ["Progress"]
@@ -62,10 +61,6 @@ MIN_INTERVAL_S = 0.5
 MAX_EFFECT_CHARS = 200
 MOST_ROUNDS = 5
 """So often a person may be faster than the program at the end of a run."""
-FOLLOWING = frozenset({"Plan", "Facts", "Next"})
-"""Sections that findings change, even if there is nothing in them yet."""
-STANDING = frozenset({"Goal", PERSON})
-"""Those that findings leave as they are."""
 
 logger = structlog.get_logger(__name__)
 
@@ -107,10 +102,7 @@ class Progress:
         self._limits: dict[str, Any] = {}
         self._questions: list[str] = []
         self._spent = Spent()
-        self._arrived = 0
-        self._sent: tuple[str, int] = "", 0
-        """The newest call by which the lead sent subagents, and the `seq` of the
-        first of them."""
+        self._stale = StaleNotes(self._notes[LEAD])
         self._page = NotesFile(
             SwappedFile(folder.progress),
             self._notes[LEAD],
@@ -143,22 +135,8 @@ class Progress:
 
     @property
     def stale_notes(self) -> list[str]:
-        """Return the lead's sections that nobody touched since its last fan-out began.
-
-        None as long as that has brought nothing; nor those that are likely to have
-        nothing to say, or to say the same as before.
-        """
-        _, sent = self._sent
-        if self._arrived <= sent:
-            return []
-        notes = self._notes[LEAD]
-        return [
-            name
-            for name, text in notes.sections.items()
-            if (text or name in FOLLOWING)
-            and name not in STANDING
-            and (name not in notes.written or notes.written[name].seq < sent)
-        ]
+        """Return the lead's sections that its newest findings have passed by."""
+        return self._stale.names()
 
     def notes_of(self, agent: str) -> Notes:
         """Return the notes of `agent`; the lead's are the run's."""
@@ -171,7 +149,8 @@ class Progress:
         self._members.apply(event)
         data = event.data
         if event.agent == LEAD:
-            self._apply_to_lead(event)
+            self._notes[LEAD].apply(event)
+            self._stale.apply(event)
         elif event.kind == NotesUpdated.KIND:
             self.notes_of(event.agent).apply(event)
             self._changed.add(event.agent)
@@ -190,13 +169,6 @@ class Progress:
                 self.totals = self.totals.plus(data)
             case ToolStarted.KIND | ToolEnded.KIND:
                 self._enter(event)
-
-    def _apply_to_lead(self, event: Event) -> None:
-        self._notes[LEAD].apply(event)
-        if arrivals(event).ids:
-            self._arrived = event.seq
-        if event.kind == SubagentAccepted.KIND and event.data["call"] != self._sent[0]:
-            self._sent = event.data["call"], event.seq
 
     def _enter(self, event: Event) -> None:
         """Enter a call with effects, and how it ended."""
@@ -221,6 +193,7 @@ class Progress:
         self.carried_s = history.worked.of()
         self._spent = deepcopy(history.spent)
         self._members.restore(history)
+        self._stale.restore(history)
 
     def follow(self, event: Event) -> None:
         """Take in one event of the live run, and write where it is worth it."""

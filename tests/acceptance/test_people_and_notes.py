@@ -74,7 +74,9 @@ async def test_the_lead_hears_the_words_before_it_can_write_over_them(
         seen.append(last_results(request))
         return call("update_notes", section="Plan", mode="append", text="as asked")
 
-    ended = await bench.play(in_turn(PLAN, Changes(bench, PLAN), look, REPORT), {})
+    ended = await bench.play(
+        in_turn(PLAN, READ, Changes(bench, PLAN), look, REPORT), {}
+    )
 
     [refused] = seen
     assert "Not noted: a person has changed `Plan`" in refused
@@ -91,6 +93,7 @@ async def test_the_lead_hears_the_words_before_it_can_write_over_them(
     assert ended.result.state == "done"
 
 
+@pytest.mark.slow
 async def test_a_killed_run_tells_the_lead_once_wherever_it_died(
     bench: RunBench, tmp_path: Path
 ) -> None:
@@ -98,8 +101,8 @@ async def test_a_killed_run_tells_the_lead_once_wherever_it_died(
     ended = await bench.play(in_turn(PLAN, Changes(bench, READ), note, REPORT), {})
     log = ended.text("events.jsonl").splitlines(keepends=True)
     [edited] = ended.events("notes.edited")
-    cuts = range(edited.seq, len(log), 3)
-    assert len(cuts) >= 3
+    cuts = range(edited.seq, len(log))
+    assert len(cuts) >= 9
 
     for cut in cuts:
         run = tmp_path / f"cut-{cut}" / ended.folder.name
