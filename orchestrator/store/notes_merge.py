@@ -77,7 +77,8 @@ def _merged(
     mine, theirs = notes.text_of(name), tidy(clean(found.text))
     version = found.version or version_of(theirs)
     known = notes.version(name, version)
-    base = mine if known is None else known
+    # Of a version that nobody remembers no line can be said to have been taken out.
+    base = known if known is not None else "" if found.version else mine
     is_shortened = found.is_cut and not is_whole and base.startswith(theirs)
     if is_shortened or _is_same(theirs, base):
         return mine

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import random
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import anyio
+import notes_editor
 import pytest
 from notes_bench import ACTS, CRASHES, Killed, NotesBench, Person, cannot_exchange
 
+from orchestrator.clock import SystemClock
 from orchestrator.errors import StoreError, ToolError
 from orchestrator.runtime.notes_file import BUSY_S, SETTLE_S
 from orchestrator.store.notes_page import PERSON
-from orchestrator.store.swapping import MAX_READ_BYTES
+from orchestrator.store.swapping import MAX_READ_BYTES, Exchange
 
+EDITOR = notes_editor.__file__
+EDITS = 150
+PATIENCE_S = 120
 BATCH = 100
 MOVES = 40
 ORDERS = 1000
@@ -337,3 +345,34 @@ async def test_nobodys_text_is_lost_in_any_order(tmp_path: Path, seeds: range) -
         assert counts == dict.fromkeys(counts, 1), seed
         assert all(word in logged for word in person.said), seed
         assert len(list(folder.glob(".*.old"))) == 0, seed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("exchange", [None, cannot_exchange])
+async def test_another_process_that_edits_all_the_time_loses_nothing(
+    tmp_path: Path, exchange: Exchange | None
+) -> None:
+    bench = NotesBench(tmp_path, exchange=exchange, clock=SystemClock())
+    bench.put()
+    rng = random.Random(1)
+    editor = [sys.executable, EDITOR, str(bench.path), "1", f"{EDITS}"]
+
+    async with await anyio.open_process(editor, stderr=None) as process:
+        assert process.stdout is not None
+        with anyio.fail_after(PATIENCE_S):
+            while process.returncode is None:
+                await bench.look()
+                bench.put()
+                if rng.random() < 0.2 and len(bench.said) < EDITS:
+                    await bench.lead(rng)
+                await anyio.sleep(0.002)
+            said = json.loads(await process.stdout.receive())
+    for _ in range(2):
+        await bench.file.look(is_last=True)
+        bench.put()
+    bench.log.close()
+
+    text = bench.path.read_text()
+    counts = {word: text.count(word) for word in [*said, *bench.said]}
+    assert len(said) == EDITS
+    assert counts == dict.fromkeys(counts, 1)

@@ -142,8 +142,8 @@ class Person:
             yield None
 
     def _words(self) -> str:
-        self.said.append(f"person-{len(self.said):03d}.")
-        return f"words of {self.said[-1]}"
+        self.said.append(f"person-{len(self.said):04d}.")
+        return f"- [ ] words of {self.said[-1]}"
 
     def _read(self) -> str:
         try:
@@ -229,10 +229,11 @@ class NotesBench:
         folder: Path,
         *,
         exchange: Exchange | None = None,
-        clock: FakeClock | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self.path = folder / "progress.md"
-        self.clock = clock or FakeClock()
+        self.clock = FakeClock()
+        self._clock = clock or self.clock
         self.said: list[str] = []
         self.step: Step = lambda: None
         self.redact: Callable[[str], str] = lambda text: text
@@ -248,8 +249,7 @@ class NotesBench:
         if events.exists():
             for event in read_events(events, artifacts):
                 self.notes.apply(event)
-        clock: Clock = self.clock
-        log = opened(events, RUN, artifacts, clock)
+        log = opened(events, RUN, artifacts, self._clock)
         assert isinstance(log, SteppedLog)
         log.step = self._point
         self.log = log
@@ -257,7 +257,7 @@ class NotesBench:
         self.file = NotesFile(
             SteppedFile(self.path, self._point, self._exchange),
             self.notes,
-            self.clock,
+            self._clock,
             render=lambda: self.notes.render(header(self._minutes), [], []),
             edits=EditLog(self.log, artifacts, self.redact),
         )
@@ -279,10 +279,10 @@ class NotesBench:
         """Note something down, with all in mind that the lead was told."""
         section = rng.choice(SECTIONS[1:4])
         mode = rng.choice(("append", "replace"))
-        text = f"- [ ] note lead-{len(self.said):03d}."
+        text = f"- [ ] note lead-{len(self.said):04d}."
         if mode == "replace":
             text = f"{self.notes.text_of(section)}\n{text}"
-        self.said.append(f"lead-{len(self.said):03d}.")
+        self.said.append(f"lead-{len(self.said):04d}.")
         try:
             await self.writer.update(section, mode, text, pin=False)
         except ToolError:
