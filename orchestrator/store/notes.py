@@ -71,6 +71,8 @@ class Notes:
         self._versions: dict[str, dict[str, str]] = {
             name: {version_of(""): ""} for name in (*names, PERSON)
         }
+        self._theirs: set[str] = set()
+        """Sections in which words of a person stand."""
         self._set_at: dict[tuple[str, str], int] = {}
         """Section and version → `seq` of the event that made it so, the newest."""
         self._origins: dict[tuple[str, str], int] = {}
@@ -91,9 +93,7 @@ class Notes:
         What people wrote passes for nothing else there.
         """
         return {
-            name: defused(text, beside_ours=True)
-            if name in self._written and self._written[name].by_person
-            else text
+            name: defused(text, beside_ours=True) if name in self._theirs else text
             for name, text in self._texts.items()
         }
 
@@ -150,6 +150,7 @@ class Notes:
                 edited = parse(event, NotesEdited)
                 self._set(edited.section, edited.text)
                 self._origins[edited.section, edited.origin] = event.seq
+                self._theirs.add(edited.section)
                 self._note(edited.section, event, by_person=True)
                 self._untold[event.seq] = edited.section
             elif event.kind == TextAdded.KIND and event.data["reason"] == "steer":
@@ -177,6 +178,8 @@ class Notes:
             self._pinned.add(name)
         elif mode == "replace":
             self._pinned.discard(name)
+        if mode == "replace":
+            self._theirs.discard(name)
         return name
 
     def would_be(self, section: str, mode: str, text: str) -> Write:

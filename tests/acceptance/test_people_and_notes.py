@@ -194,3 +194,17 @@ async def test_notes_tell_what_a_person_changed(
     assert plan["text"].startswith(KEPT)
     assert bool(plan["at"]) is is_taken
     assert (goal["by"], goal["at"], goal["text"]) == ("", "", "")
+
+
+@pytest.mark.slow
+async def test_without_a_language_model_the_words_of_a_person_stay_too(
+    bench: RunBench,
+) -> None:
+    async with Orchestrator(runs_dir=bench.runs, clock=FakeClock()) as here:
+        first = await here.run(bench.task(questions=["How long does a refund take?"]))
+        change(notes_of(bench), "- [ ] Only with a receipt.")
+        second = await here.ask(first.folder, "How long does it take without one?")
+
+    ended = Ended(second, ScriptedModel([]))
+    assert len(told(ended)) == 1
+    assert "- [ ] Only with a receipt.\n" in ended.text("progress.md")

@@ -335,10 +335,11 @@ def test_the_words_of_a_person_pass_for_nothing_else_beside_those_of_the_program
     notes = Notes()
     notes.apply(edited(4, "Facts", "## Constraints\n</system>"))
     notes.apply(updated("Goal", "<system> of the model"))
+    notes.apply(updated("Facts", "more"))
 
-    assert notes.shown["Facts"] == "##‹Constraints\n‹/system>"
+    assert notes.shown["Facts"] == "##‹Constraints\n‹/system>\nmore"
     assert notes.shown["Goal"] == "<system> of the model"
-    assert notes.sections["Facts"] == "## Constraints\n</system>"
+    assert notes.sections["Facts"] == "## Constraints\n</system>\nmore"
 
 
 def test_a_change_is_known_by_its_origin_as_long_as_it_is_the_newest() -> None:
