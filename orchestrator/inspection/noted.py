@@ -11,7 +11,7 @@ from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.notes import Notes
 from orchestrator.store.notes_back import read_back
-from orchestrator.store.notes_merge import edits_of
+from orchestrator.store.notes_merge import cleaned, edits_of
 from orchestrator.store.notes_page import PERSON
 from orchestrator.store.reading import read_events_about
 
@@ -56,8 +56,8 @@ def noted_sections(folder: RunFolder, text: str) -> list[NotedSection]:
     for event in read_events_about(folder.events, "notes", Artifacts(folder.artifacts)):
         if event.agent == LEAD:
             notes.apply(event)
-    page = read_back(text)
-    new = edits_of(page, notes, clean=clean_text, ours=page.owned) if text else []
+    page = cleaned(read_back(text), clean_text)
+    new = edits_of(page, notes, ours=page.owned) if text else []
     found: dict[str, NotedSection] = {}
     for name in (*notes.sections, PERSON):
         written = notes.written.get(name)

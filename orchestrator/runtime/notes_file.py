@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -26,7 +27,7 @@ from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.eventlog import EventLog
 from orchestrator.store.notes import MAX_SECTION_CHARS, Notes
 from orchestrator.store.notes_back import Page, read_back
-from orchestrator.store.notes_merge import Edit, edits_of
+from orchestrator.store.notes_merge import Edit, cleaned, edits_of
 from orchestrator.store.notes_page import PERSON
 from orchestrator.store.swapping import MAX_READ_BYTES, Content, Stamp, SwappedFile
 from orchestrator.tools.decoding import decode
@@ -75,6 +76,15 @@ class _Seen:
     gone_at: float = 0.0
 
 
+class _Read(NamedTuple):
+    """What was read of a file."""
+
+    content: Content
+    page: Page | None = None
+    """None: it is as it was the last time, or no notes."""
+    is_notes: bool = True
+
+
 @dataclass(slots=True)
 class _Unsettled:
     """A change that may not be all: somebody may be in the middle of it."""
@@ -114,6 +124,8 @@ class NotesFile:
         now = clock.monotonic()
         self._old = {path: _Seen(gone_at=now) for path in self._left()}
         self._unsettled: dict[Path, _Unsettled] = {}
+        self._not_kept = ""
+        """Why something could not be set aside, as it was told last."""
         self._looking = anyio.Lock()
 
     def _left(self) -> list[Path]:
@@ -163,10 +175,10 @@ class NotesFile:
             now, before = self._clock.monotonic(), self._main
             taken: dict[Path, _Seen] = {}
             for path in [*self._old, self._file.path]:
-                if (content := await self._changed(path)) is not None and (
-                    self._takes(path, content, now, is_last=is_last)
-                ):
-                    taken[path] = _Seen(content.stamp, content.data, content.is_fresh)
+                read = await self._changed(path)
+                if read is not None and self._takes(path, read, now, is_last=is_last):
+                    stamp, data, _, again = read.content
+                    taken[path] = _Seen(stamp, data, again)
             if taken:
                 await self._edits.log.sync()
             for path, seen in taken.items():
@@ -182,8 +194,8 @@ class NotesFile:
             self._is_due = self._is_due or seen.data != before.data
             self._main = seen
 
-    async def _changed(self, path: Path) -> Content | None:
-        """Return the content of a file where it may be new, or None.
+    async def _changed(self, path: Path) -> _Read | None:
+        """Return what stands in a file where it may be new, or None.
 
         What cannot be read stays as it is.
         """
@@ -193,30 +205,42 @@ class NotesFile:
                 self._old.pop(path, None)
                 self._unsettled.pop(path, None)
             elif stamp != seen.stamp or seen.again:
-                content = await anyio.to_thread.run_sync(self._file.read, path)
-                if content is None:  # a link, which has no text of its own
+                read = await anyio.to_thread.run_sync(self._read, path, seen)
+                if read is None:  # a link, which has no text of its own
                     self._remember(path, _Seen(stamp, b""), seen)
-                return content
+                return read
         return None
 
     def _seen(self, path: Path) -> _Seen:
         return self._old.get(path, self._main)
 
-    def _takes(
-        self, path: Path, content: Content, now: float, *, is_last: bool
-    ) -> bool:
+    def _read(self, path: Path, seen: _Seen) -> _Read | None:
+        """Return what stands in a file; in a thread, since it may be a lot.
+
+        Raises:
+            StoreError: it cannot be read.
+        """
+        content = self._file.read(path)
+        if content is None or content.data == seen.data:
+            return content and _Read(content)
+        is_long = len(content.data) > MAX_READ_BYTES
+        text = None if is_long else decode(content.data)
+        if text is None:
+            return _Read(content, is_notes=False)
+        if self._text.startswith(text):  # nothing in it is new
+            return _Read(content, Page({}))
+        return _Read(content, cleaned(read_back(text), self._clean))
+
+    def _takes(self, path: Path, read: _Read, now: float, *, is_last: bool) -> bool:
         """Log what was changed in a file; return False where that may not be all."""
-        if content.data == self._seen(path).data:
+        content, page, is_notes = read
+        if page is None and is_notes:
             return True
-        text = decode(content.data)
-        page = Page({}) if text is None else read_back(text)
-        is_over = is_last or self._is_over(path, content, page, now)
-        if not is_over:
+        if not is_last and not self._is_over(path, content, page or Page({}), now):
             return False
-        if text is None or len(content.data) > MAX_READ_BYTES:
-            self._set_aside(path, content)
-        elif not self._text.startswith(text):  # else it is only shorter
-            self._log(edits_of(page, self._notes, clean=self._clean, ours=self._ours()))
+        if page is None:
+            return self._set_aside(path, content)
+        self._log(edits_of(page, self._notes, ours=self._ours()))
         return True
 
     def _is_over(self, path: Path, content: Content, page: Page, now: float) -> bool:
@@ -230,20 +254,26 @@ class NotesFile:
             return False
         return page.is_whole or now - waiting.same_since >= SETTLE_S
 
-    def _set_aside(self, path: Path, content: Content) -> None:
-        """Keep what is no notes: too long, or no text."""
+    def _set_aside(self, path: Path, content: Content) -> bool:
+        """Keep what is no notes, too long or no text; return False where it cannot be.
+
+        Then the file stays as it is.
+        """
         if not content.data.strip(b"\0"):
-            return  # what a power cut leaves
+            return True  # what a power cut leaves
         try:
             kept = self._file.set_aside(path)
         except StoreError as error:
-            logger.warning("notes.not_kept", error=str(error))
-            return
+            if str(error) != self._not_kept:  # it is tried again at each look
+                logger.warning("notes.not_kept", error=str(error))
+            self._not_kept = str(error)
+            return False
         size = content.stamp.size
         line = f"_A file of {size:,} bytes that is no notes: kept as `{kept.name}`._"
         text = self._notes.text_of(PERSON)
         if line not in text.split("\n"):
             self._log([Edit(PERSON, f"{text}\n{line}".strip("\n"))])
+        return True
 
     def _log(self, edits: list[Edit]) -> None:
         if self._edits is None:

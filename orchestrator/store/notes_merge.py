@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from orchestrator.store.notes import SECTIONS, Notes
@@ -17,7 +18,7 @@ from orchestrator.store.notes_back import Found, Page
 from orchestrator.store.notes_page import PERSON
 from orchestrator.store.notes_text import as_lines, tidy, version_of
 
-__all__ = ["Edit", "edits_of"]
+__all__ = ["Edit", "cleaned", "edits_of"]
 
 _FIGURES: Final = re.compile(r"\d+")
 
@@ -31,21 +32,30 @@ class Edit(NamedTuple):
     """As in `notes.edited`."""
 
 
-def edits_of(
-    page: Page,
-    notes: Notes,
-    *,
-    clean: Callable[[str], str],
-    ours: Iterable[str],
-) -> list[Edit]:
+def cleaned(page: Page, clean: Callable[[str], str]) -> Page:
+    """Return a page with all that is not as the program wrote it cleaned.
+
+    Args:
+        page: the file as it was read.
+        clean: redacts a text, and takes out what cannot be sent.
+    """
+    sections = {
+        name: found if found.is_as_written else replace(found, text=clean(found.text))
+        for name, found in page.sections.items()
+    }
+    changed = clean("\n".join(page.changed)).split("\n") if page.changed else ()
+    loose = clean(page.loose)
+    return replace(page, sections=sections, changed=tuple(changed), loose=loose)
+
+
+def edits_of(page: Page, notes: Notes, *, ours: Iterable[str]) -> list[Edit]:
     """Return what a person changed; applied to `notes`, it is not found again.
 
     What is only missing is no change: a file that was cut off or emptied says nothing.
 
     Args:
-        page: the file.
+        page: the file, cleaned.
         notes: as the log has them.
-        clean: redacts a text.
         ours: lines that the program writes outside of sections; figures may differ.
     """
     found: list[Edit] = []
@@ -56,25 +66,18 @@ def edits_of(
         origin = f"{section.version}:{version_of(section.text)}"
         if notes.has_taken(name, origin):
             continue
-        text = _merged(section, name, notes, clean, is_whole=page.is_whole)
+        text = _merged(section, name, notes, is_whole=page.is_whole)
         if not _is_same(text, notes.text_of(name)):
             found.append(Edit(name, text, origin))
-    text = _outside(page, notes, clean, ours)
+    text = _outside(page, notes, ours)
     if not _is_same(text, notes.text_of(PERSON)):
         found.append(Edit(PERSON, text))
     return found
 
 
-def _merged(
-    found: Found,
-    name: str,
-    notes: Notes,
-    clean: Callable[[str], str],
-    *,
-    is_whole: bool,
-) -> str:
+def _merged(found: Found, name: str, notes: Notes, *, is_whole: bool) -> str:
     """Return what a section is from now on."""
-    mine, theirs = notes.text_of(name), tidy(clean(found.text))
+    mine, theirs = notes.text_of(name), tidy(found.text)
     version = found.version or version_of(theirs)
     known = notes.version(name, version)
     # Of a version that nobody remembers no line can be said to have been taken out.
@@ -85,18 +88,16 @@ def _merged(
     return _with(theirs, _added(mine, base, beside=theirs))
 
 
-def _outside(
-    page: Page, notes: Notes, clean: Callable[[str], str], ours: Iterable[str]
-) -> str:
+def _outside(page: Page, notes: Notes, ours: Iterable[str]) -> str:
     """Return the section that is for what people write anywhere else."""
     mine, found = notes.text_of(PERSON), page.sections.get(PERSON, Found(""))
     known = notes.version(PERSON, found.version)
     base = known or ""
-    theirs = tidy(clean(found.text))
+    theirs = tidy(found.text)
     is_shortened = found.is_cut and not page.is_whole and base.startswith(theirs)
     if known is not None and (found.is_as_written or is_shortened):
         theirs = base
-    more = tidy(clean(_not_ours(page, ours)))
+    more = tidy(_not_ours(page, ours))
     since = _added(mine, base)
     new = _less(more.split("\n"), since)
     if len(new) < len(more.split("\n")):  # some of it is there already

@@ -12,12 +12,13 @@ import anyio
 import notes_editor
 import pytest
 from notes_bench import ACTS, CRASHES, Killed, NotesBench, Person, cannot_exchange
+from structlog.testing import capture_logs
 
 from orchestrator.clock import SystemClock
 from orchestrator.errors import StoreError, ToolError
 from orchestrator.runtime.notes_file import BUSY_S, SETTLE_S
 from orchestrator.store.notes_page import PERSON
-from orchestrator.store.swapping import MAX_READ_BYTES, Exchange
+from orchestrator.store.swapping import MAX_READ_BYTES, MOST_KEPT, Exchange
 
 EDITOR = notes_editor.__file__
 EDITS = 150
@@ -200,6 +201,24 @@ async def test_what_is_no_notes_is_kept_under_another_name(
     assert bench.put()
     assert kept.read_bytes() == data
     assert "kept-1" in bench.path.read_text()
+
+
+async def test_what_cannot_be_kept_beside_stays_where_it_is(
+    bench: NotesBench, tmp_path: Path
+) -> None:
+    for number in range(1, MOST_KEPT):
+        (tmp_path / f"progress.kept-{number}.md").touch()
+    data = b"\x7fELF\x02\x01\x01\x00" * 90
+    bench.path.write_bytes(data)
+
+    with capture_logs() as told:
+        for _ in range(3):
+            assert await bench.look() == {}
+            await bench.clock.advance(SETTLE_S)
+            assert not bench.put()
+
+    assert bench.path.read_bytes() == data
+    assert [each["event"] for each in told] == ["notes.not_kept"]
 
 
 async def test_zeros_that_a_power_cut_left_are_nobodys_words(bench: NotesBench) -> None:
