@@ -150,7 +150,13 @@ class NotesFile:
         if stamp is not None and not self._is_due and text == self._text:
             return True
         beside, new = self._file.write_beside(text.encode())
-        old, now = self._file.swap(beside), self._clock.monotonic()
+        now = self._clock.monotonic()
+        try:
+            old = self._file.swap(beside)
+        except StoreError:
+            for path in self._left():  # of others, moved away before it failed
+                self._old.setdefault(path, _Seen(gone_at=now))
+            raise
         self._main, self._text, self._is_due = _Seen(new), text, False
         for path in old:
             is_same = self._file.stamp(path) == before.stamp

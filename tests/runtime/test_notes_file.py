@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import random
 import sys
@@ -219,6 +220,25 @@ async def test_what_cannot_be_kept_beside_stays_where_it_is(
 
     assert bench.path.read_bytes() == data
     assert [each["event"] for each in told] == ["notes.not_kept"]
+
+
+async def test_a_swap_that_fails_is_made_another_time(bench: NotesBench) -> None:
+    def fails(_one: Path, _other: Path) -> bool:
+        raise OSError(errno.EIO, "input/output error")
+
+    written = bench.path.read_bytes()
+    bench.exchange = fails
+    bench.begin_again()
+    await bench.file.look()
+    with pytest.raises(StoreError, match="the disk reports an error"):
+        bench.put()
+    assert bench.path.read_bytes() == written
+
+    bench.exchange = None
+    bench.begin_again()
+    await bench.file.look()
+    assert bench.put()
+    assert bench.path.read_bytes() != written
 
 
 async def test_zeros_that_a_power_cut_left_are_nobodys_words(bench: NotesBench) -> None:

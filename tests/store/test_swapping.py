@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
 from orchestrator.errors import StoreError
-from orchestrator.store.swapping import KEPT_S, MAX_READ_BYTES, Exchange, SwappedFile
+from orchestrator.store.swapping import (
+    KEPT_S,
+    MAX_READ_BYTES,
+    MOST_TRIES,
+    Exchange,
+    SwappedFile,
+)
 
 WAYS = [
     pytest.param(None, id="exchanged"),
@@ -157,3 +164,35 @@ def test_nothing_is_left_of_what_could_not_be_written(tmp_path: Path) -> None:
     assert file.stamp() is None
     assert file.read() is None
     assert file.old_files() == []
+
+
+def test_a_swap_that_fails_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    def exchange(_one: Path, _other: Path) -> bool:
+        raise OSError(errno.EIO, "input/output error")
+
+    file = SwappedFile(tmp_path / "progress.md", exchange=exchange)
+    file.path.write_bytes(b"as it was")
+
+    with pytest.raises(StoreError, match="the disk reports an error"):
+        put(file, b"new")
+
+    assert [each.name for each in tmp_path.iterdir()] == ["progress.md"]
+    assert file.path.read_bytes() == b"as it was"
+
+
+def test_who_is_always_faster_is_let_go_first(tmp_path: Path) -> None:
+    path = tmp_path / "progress.md"
+
+    class Raced(SwappedFile):
+        def _moved_away(self) -> list[Path]:
+            moved = super()._moved_away()
+            path.write_bytes(b"of a person")
+            return moved
+
+    file = Raced(path, exchange=lambda _one, _other: False)
+
+    with pytest.raises(StoreError, match="cannot write"):
+        put(file, b"new")
+
+    assert path.read_bytes() == b"of a person"
+    assert len(file.old_files()) == MOST_TRIES - 1

@@ -237,7 +237,7 @@ class NotesBench:
         self.said: list[str] = []
         self.step: Step = lambda: None
         self.redact: Callable[[str], str] = lambda text: text
-        self._folder, self._exchange = folder, exchange
+        self._folder, self.exchange = folder, exchange
         self._minutes = 0
         self.begin()
 
@@ -255,7 +255,7 @@ class NotesBench:
         self.log = log
         self.log.subscribe(self.notes.apply)
         self.file = NotesFile(
-            SteppedFile(self.path, self._point, self._exchange),
+            SteppedFile(self.path, self._point, self.exchange),
             self.notes,
             self._clock,
             render=lambda: self.notes.render(header(self._minutes), [], []),
