@@ -17,14 +17,15 @@ class Records:
         pinned: sections that must stay word for word.
         constraints: of the task, word for word.
         effects: what was changed outside, a line each, oldest first.
-        is_behind: whether findings have come in since it last noted anything.
+        stale: sections that nobody touched since its last fan-out began, once that has
+            brought findings.
     """
 
     notes: Callable[[], Mapping[str, str]]
     pinned: Callable[[], Collection[str]] = frozenset
     constraints: Sequence[str] = ()
     effects: Callable[[], Sequence[str]] = tuple
-    is_behind: Callable[[], bool] = bool
+    stale: Callable[[], Sequence[str]] = tuple
 
 
 NO_RECORDS = Records(dict)

@@ -120,8 +120,11 @@ def _all(state: AgentState, hooks: Hooks, uses: Sequence[Use]) -> Iterator[str]:
         yield f"Still binding: {_cut(rule)}"
     if out := hooks.team.standing.running():
         yield f"At work: {', '.join(out)}"
-    if hooks.records.is_behind():
-        yield "Your notes are older than the newest findings: bring them up to date"
+    if stale := hooks.records.stale():
+        yield (
+            f"Your notes under {', '.join(stale)} are older than the newest findings: "
+            "bring them up to date"
+        )
     told = [use for use in uses if use.share >= TOLD_FROM]
     if told:
         nearest = max(told, key=lambda use: use.share)

@@ -50,7 +50,10 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "runs": (f"{_READ}:runs", "List runs with state, tokens and dollars."),
         "show": (f"{_READ}:show", "How a run stands: agents, cost, what is missing."),
         "logs": (f"{_LOGS}:logs", "What happened, one line an event; --follow."),
-        "notes": (f"{_READ}:notes", "The notes the lead keeps (progress.md)."),
+        "notes": (
+            "orchestrator.cli.notes_reader:notes",
+            "The notes the lead keeps (progress.md).",
+        ),
         "transcript": (f"{_TRANSCRIPT}:transcript", "An agent's whole conversation."),
         "context": (f"{_CONTEXT}:context", "What filled the context, turn by turn."),
         "replay": (f"{_REPLAY}:replay", "Run it again from its record, and compare."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from orchestrator.cli.output import Style, fill, pad, safe, safe_lines, terminal_width
 from orchestrator.cli.output import width as columns_of
@@ -21,12 +21,15 @@ MIN_COLUMN = 12
 """Of texts: where a table has less room, its rows are set out one below the other."""
 
 
-def rendered_notes(text: str, *, style: Style) -> Iterator[str]:
+def rendered_notes(
+    text: str, *, style: Style, remarks: Mapping[str, str] | None = None
+) -> Iterator[str]:
     """Yield the lines of Markdown notes as a person reads them best.
 
     Args:
         text: the file.
         style: colours.
+        remarks: heading → what is said beside it.
     """
     table: list[list[str]] = []
     was_blank = True
@@ -40,7 +43,9 @@ def rendered_notes(text: str, *, style: Style) -> Iterator[str]:
             yield from _table(table, style)
             table, was_blank = [], False
         if line or not was_blank:
-            yield _line(line, style)
+            remark = (remarks or {}).get(line.removeprefix("## "), "")
+            beside = f"  {style(safe(f'({remark})'), 'dim')}" if remark else ""
+            yield _line(line, style) + beside
         # A heading stands close to its text.
         was_blank = not line or line.startswith("#")
     if table:

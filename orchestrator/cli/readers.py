@@ -1,4 +1,4 @@
-"""The commands that show how runs stand: `runs`, `show`, `notes`."""
+"""The commands that show how runs stand: `runs`, `show`."""
 
 from __future__ import annotations
 
@@ -16,24 +16,19 @@ from orchestrator.cli.changes_text import (
     changes_json,
     cut_off_phrase,
 )
-from orchestrator.cli.notes_text import rendered_notes
 from orchestrator.cli.options import json_option, runs_dir_option
 from orchestrator.cli.output import (
     Style,
-    clock_time,
     fill,
     is_terminal,
     pad,
     print_json,
     safe,
     safe_lines,
-    terminal_width,
 )
 from orchestrator.cli.tables import agent_table, run_table, summary_lines
-from orchestrator.errors import StoreError
 from orchestrator.events.phrases import count_phrase, quoted
 from orchestrator.inspection.changes import diffs_of
-from orchestrator.inspection.following import follow_text
 from orchestrator.inspection.reading import (
     load_run,
     summarize,
@@ -42,7 +37,7 @@ from orchestrator.inspection.run import RunView
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.layout import RunFolder, find_run, list_runs
 
-__all__ = ["notes", "runs", "show"]
+__all__ = ["runs", "show"]
 
 DEFAULT_LIST = 20
 MAX_LISTED = 20
@@ -179,58 +174,3 @@ def _remarks(view: RunView) -> Iterator[str]:
         )
     if view.traceback:
         yield "! a bug in the program:\n" + safe_lines(view.traceback.rstrip())
-
-
-@click.command()
-@click.argument("run")
-@click.option("--follow", "-f", is_flag=True, help="Show them again when they change.")
-@runs_dir_option
-@json_option
-def notes(run: str, follow: bool, runs_dir: Path, as_json: bool) -> None:
-    """Show the notes of RUN (progress.md): goal, plan, facts, what is next.
-
-    On a terminal they are set for reading; piped, the file comes as it is.
-    """
-    folder = find_run(runs_dir, run)
-    text = _notes_text(folder)
-    if text is None and not follow:
-        message = f"no notes yet in {folder.path.name}"
-        if as_json:
-            print_json({"run": folder.path.name, "path": None, "text": ""})
-        print(safe(message), file=sys.stderr)
-        return
-    texts = follow_text(folder, folder.progress) if follow else iter([text or ""])
-    for count, newer in enumerate(texts):
-        if count and not as_json:
-            rule = f"── {clock_time(datetime.now(UTC))} "
-            print("\n" + rule + "─" * (terminal_width() - len(rule)))
-        _print_notes(folder, newer, as_json=as_json)
-    if summarize(folder).state == "crashed":
-        print(
-            f"note: the run is crashed, nobody works on it; the notes are those of its "
-            f"last moment (`orchestrate resume {safe(folder.handle)}` goes on)",
-            file=sys.stderr,
-        )
-
-
-def _notes_text(folder: RunFolder) -> str | None:
-    try:
-        return folder.progress.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise StoreError(
-            f"cannot read `{folder.progress}`: {error.strerror}"
-        ) from error
-
-
-def _print_notes(folder: RunFolder, text: str, *, as_json: bool) -> None:
-    if as_json:
-        value = {"run": folder.path.name, "path": str(folder.progress), "text": text}
-        print_json(value)
-    elif is_terminal():
-        for line in rendered_notes(text, style=Style()):
-            print(line)
-    else:
-        print(safe_lines(text), end="" if text.endswith("\n") else "\n")
-    sys.stdout.flush()

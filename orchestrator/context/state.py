@@ -14,6 +14,7 @@ from typing import Final
 from orchestrator.context.tokens import Count
 from orchestrator.ids import reference_of
 from orchestrator.messages import Message, tool_calls
+from orchestrator.store.notes_page import PERSON
 
 __all__ = [
     "FILE_EDITS",
@@ -34,6 +35,8 @@ _NOTES: Final = (
     "Facts",
 )
 """Sections of notes, the most telling first; others come after them."""
+_THEIRS: Final = frozenset({PERSON})
+"""Sections in which the agent notes nothing itself."""
 FILE_EDITS: Final = frozenset({"write_file", "edit_file"})
 FILE_READS: Final = frozenset({"read_file"})
 """Tools that show or change the file at their `path`."""
@@ -186,7 +189,8 @@ def _bounded(record: StateRecord) -> Iterator[tuple[str, list[str]]]:
     for name in names:
         text = record.notes.get(name, "").strip()
         if text and name not in record.pinned_notes:
-            yield f"{name} (your notes)", text.split("\n")
+            own = name if name in _THEIRS else f"{name} (your notes)"
+            yield own, text.split("\n")
     if record.findings:
         yield "Findings of subagents", [f"- {line}" for line in record.findings]
     if record.effects:

@@ -372,4 +372,11 @@ class NotesEdited(Payload):
     KIND: ClassVar[str] = "notes.edited"
     section: str
     text: str
-    """The section as the person left it; "": it was emptied."""
+    """The section as the person left it; "": it was emptied. What the agent noted there
+    meanwhile stands below that."""
+    origin: str = ""
+    """Names what stood in the file, and what that was a change of: found again, in an
+    old file or one that was saved again, it is no new change."""
+    whole: str = ""
+    """Artifact with the text, where it is too long for the agent to be told all of
+    it."""

@@ -82,13 +82,20 @@ def follow_run(
 
 
 def follow_text(
-    folder: RunFolder, path: Path, *, poll_s: float = POLL_S, wait: Wait = time.sleep
+    folder: RunFolder,
+    path: Path,
+    *,
+    is_whole: Callable[[str], bool] = bool,
+    poll_s: float = POLL_S,
+    wait: Wait = time.sleep,
 ) -> Iterator[str]:
     """Yield a file of a run, at once and whenever it is another; a missing one is not.
 
     Args:
         folder: the run.
         path: the file: its notes, or those of an agent.
+        is_whole: whether a text is not one that is being written; what is not whole
+            is yielded if it is there at the next look, too.
         poll_s: seconds between two looks at it.
         wait: waits so many seconds.
 
@@ -96,12 +103,17 @@ def follow_text(
         StoreError: it cannot be read.
     """
     shown: str | None = None
+    before: str | None = None
     while True:
         is_live = is_held(folder)
         text = _text(path)
-        if text is not None and text != shown:
+        is_ready = text is not None and (
+            is_whole(text) or text == before or not is_live
+        )
+        if text is not None and text != shown and is_ready:
             shown = text
             yield text
+        before = text
         if not is_live:
             return
         wait(poll_s)

@@ -350,6 +350,10 @@ _SENTENCES: dict[str, Callable[[Data], str]] = {
     "notes.updated": lambda data: (
         f"notes, {one_line(data.get('section'))}: {one_line(data.get('text'))}"
     ),
+    "notes.edited": lambda data: (
+        f"a person changes the notes, {one_line(data.get('section'))}: "
+        f"{one_line(data.get('text')) or 'emptied'}"
+    ),
     "limit.reached": _limit,
     "permission.asked": _permission_asked,
     "permission.answered": _permission_answered,

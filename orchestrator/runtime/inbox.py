@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 
 from orchestrator.agent.hearing import Said
 from orchestrator.agent.hooks import Words
-from orchestrator.events import ControlReceived, Event, NotesEdited, TextAdded
+from orchestrator.events import (
+    ControlReceived,
+    Event,
+    NotesEdited,
+    TextAdded,
+    parse,
+)
+from orchestrator.security.untrusted import defused
+from orchestrator.store.notes import MAX_SECTION_CHARS
 
 __all__ = ["STEER", "Inbox"]
 
@@ -44,7 +52,7 @@ class Inbox:
             case ControlReceived.KIND if data["action"] == STEER:
                 self._take_in(event, self.prompts("steer", text=data.get("text", "")))
             case NotesEdited.KIND:
-                self._take_in(event, self._edited(data["section"], data["text"]))
+                self._take_in(event, self._edited(parse(event, NotesEdited)))
             case TextAdded.KIND if data["reason"] == STEER:
                 self._waiting.pop(event.cause, None)
 
@@ -55,5 +63,13 @@ class Inbox:
     def _take_in(self, event: Event, text: str) -> None:
         self._waiting[event.seq] = Said(event.seq, text)
 
-    def _edited(self, section: str, text: str) -> str:
-        return self.prompts("notes_edited", section=section, text=text or "(emptied)")
+    def _edited(self, edited: NotesEdited) -> str:
+        text, size = edited.text, len(edited.text)
+        if size > MAX_SECTION_CHARS:
+            start = text[:MAX_SECTION_CHARS]
+            start = start[: start.rfind("\n")] if "\n" in start else start
+            more = f"of {size:,} characters; `read_ref` opens all of it: {edited.whole}"
+            text = f"{start}\n[… {more}]"
+        # What a person writes passes for nothing else beside words of the program.
+        shown = defused(text, beside_ours=True) or "(emptied)"
+        return self.prompts("notes_edited", section=edited.section, text=shown)

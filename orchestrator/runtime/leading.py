@@ -56,7 +56,7 @@ def _built(session: Session, dispatcher: Dispatcher, past: AgentPast) -> Agent:
         [
             *services.base_tools,
             *dispatcher.tools,
-            UpdateNotes(NotesWriter(LEAD, notes, session.log)),
+            UpdateNotes(NotesWriter(LEAD, notes, session.log, session.progress.look)),
             Finish(finisher),
         ]
     )
@@ -74,11 +74,11 @@ def _built(session: Session, dispatcher: Dispatcher, past: AgentPast) -> Agent:
     if rebuilt:  # what was sent stays as it was; limits may have been raised
         spec = replace(rebuilt.spec, limits=spec.limits)
     records = Records(
-        notes=lambda: notes.sections,
+        notes=lambda: notes.shown,
         pinned=lambda: notes.pinned,
         constraints=session.prepared.task.constraints,
         effects=lambda: session.progress.effects,
-        is_behind=lambda: session.progress.notes_are_behind,
+        stale=lambda: session.progress.stale_notes,
     )
     hooks = Hooks(
         on_last_call=finisher.take_as_is,

@@ -19,6 +19,7 @@ from orchestrator.errors import StoreError
 from orchestrator.events import (
     Event,
     ModelAnswered,
+    NotesEdited,
     NotesUpdated,
     RunEnded,
     RunReopened,
@@ -30,15 +31,17 @@ from orchestrator.events import (
     ToolEnded,
     ToolStarted,
 )
-from orchestrator.events.arrivals import arrivals
 from orchestrator.events.of_agent import UNKNOWN
 from orchestrator.ids import LEAD
 from orchestrator.runtime.history import History
 from orchestrator.runtime.members import Members
+from orchestrator.runtime.notes_file import EditLog, NotesFile
+from orchestrator.runtime.stale_notes import StaleNotes
 from orchestrator.runtime.totals import Totals
 from orchestrator.store.disk import write_derived
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.notes import Notes, RunHeader
+from orchestrator.store.swapping import SwappedFile
 
 __all__ = ["Progress"]
 
@@ -50,11 +53,14 @@ _WORTH = frozenset(
         SubagentAccepted.KIND,
         SubagentAsked.KIND,
         SubagentEnded.KIND,
+        NotesEdited.KIND,
         NotesUpdated.KIND,
     }
 )
 MIN_INTERVAL_S = 0.5
 MAX_EFFECT_CHARS = 200
+MOST_ROUNDS = 5
+"""So often a person may be faster than the program at the end of a run."""
 
 logger = structlog.get_logger(__name__)
 
@@ -66,7 +72,16 @@ class Progress:
     written at most twice a second, and a disk that refuses them ends no run.
     """
 
-    def __init__(self, folder: RunFolder, clock: Clock) -> None:
+    def __init__(
+        self, folder: RunFolder, clock: Clock, edits: EditLog | None = None
+    ) -> None:
+        """Write nothing yet.
+
+        Args:
+            folder: the run's.
+            clock: tells how long it is at work.
+            edits: where changes go that people make in the notes; None: there are none.
+        """
         self.totals = Totals()
         self.carried_s = 0.0
         """Seconds the run was at work in earlier processes."""
@@ -87,7 +102,14 @@ class Progress:
         self._limits: dict[str, Any] = {}
         self._questions: list[str] = []
         self._spent = Spent()
-        self._noted = self._arrived = 0
+        self._stale = StaleNotes(self._notes[LEAD])
+        self._page = NotesFile(
+            SwappedFile(folder.progress),
+            self._notes[LEAD],
+            clock,
+            render=self._rendered,
+            edits=edits,
+        )
 
     @property
     def seconds(self) -> float:
@@ -112,9 +134,9 @@ class Progress:
         return list(self._effects)
 
     @property
-    def notes_are_behind(self) -> bool:
-        """Return whether the lead has had findings since it last noted anything."""
-        return self._noted < self._arrived
+    def stale_notes(self) -> list[str]:
+        """Return the lead's sections that its newest findings have passed by."""
+        return self._stale.names()
 
     def notes_of(self, agent: str) -> Notes:
         """Return the notes of `agent`; the lead's are the run's."""
@@ -126,8 +148,12 @@ class Progress:
         self._spent.apply(event)
         self._members.apply(event)
         data = event.data
-        if event.agent == LEAD and arrivals(event).ids:
-            self._arrived = event.seq
+        if event.agent == LEAD:
+            self._notes[LEAD].apply(event)
+            self._stale.apply(event)
+        elif event.kind == NotesUpdated.KIND:
+            self.notes_of(event.agent).apply(event)
+            self._changed.add(event.agent)
         match event.kind:
             case RunStarted.KIND:
                 self._started, self._limits = event, data["limits"]
@@ -141,10 +167,6 @@ class Progress:
                 self._ended = {**data, "at": event.at}
             case ModelAnswered.KIND:
                 self.totals = self.totals.plus(data)
-            case NotesUpdated.KIND:
-                self._note(event)
-                if event.agent == LEAD:
-                    self._noted = event.seq
             case ToolStarted.KIND | ToolEnded.KIND:
                 self._enter(event)
 
@@ -171,6 +193,7 @@ class Progress:
         self.carried_s = history.worked.of()
         self._spent = deepcopy(history.spent)
         self._members.restore(history)
+        self._stale.restore(history)
 
     def follow(self, event: Event) -> None:
         """Take in one event of the live run, and write where it is worth it."""
@@ -197,13 +220,10 @@ class Progress:
             self._lost = str(error)
 
     def _write_files(self) -> None:
-        folder, state = self._folder, self._ended.get("state", "")
-        rows = self._members.rows(
-            is_over=bool(self._ended), is_parked=state == "parked"
-        )
-        text = self._notes[LEAD].render(self._header(), rows, self._effects)
-        write_derived(folder.progress, text.encode())
+        folder = self._folder
         write_derived(folder.run_json, self._run_json())
+        if not self._page.put():  # it is read first
+            self._dirty = True
         for agent in self._changed:
             notes = self._notes[agent].render_free(self._members.title_of(agent))
             path, data = folder.agent(agent) / "notes.md", notes.encode()
@@ -211,10 +231,37 @@ class Progress:
                 write_derived(path, data, within=folder.path)
         self._changed = set()
 
-    def _note(self, event: Event) -> None:
-        self.notes_of(event.agent).apply(event)
-        if event.agent != LEAD:
-            self._changed.add(event.agent)
+    async def look(self) -> None:
+        """Take in what people changed in the notes, if they did: it is in the log then.
+
+        Raises:
+            StoreError: the log cannot be written.
+        """
+        if self._started is not None:
+            await self._page.look()
+
+    async def settle(self) -> None:
+        """Bring the files to what they are to be when nobody works on the run any more.
+
+        Raises:
+            StoreError: the log cannot be written.
+        """
+        for _ in range(MOST_ROUNDS):
+            if self._started is not None:
+                await self._page.look(is_last=True)
+            self.write(force=True)
+            if not self._dirty:
+                break
+        if self._started is not None:
+            await self._page.look(is_last=True)
+
+    def _rendered(self) -> str:
+        """Return `progress.md` as it should be."""
+        state = self._ended.get("state", "")
+        rows = self._members.rows(
+            is_over=bool(self._ended), is_parked=state == "parked"
+        )
+        return self._notes[LEAD].render(self._header(), rows, self._effects)
 
     def _header(self) -> RunHeader:
         started = self._started

@@ -177,6 +177,7 @@ async def _watched(
     underway = Underway()
     session.log.subscribe(underway.apply)
     control = Control(session.folder, session.log, dispatcher, live.scope.cancel)
+    await session.progress.look()  # people may have changed the notes in between
     async with anyio.create_task_group() as group:
         stop = group.cancel_scope.cancel
         group.start_soon(_keep_true, session)
@@ -235,6 +236,7 @@ async def _keep_true(session: Session) -> None:
     """Write the derived files again, a moment after something has changed."""
     while True:
         await anyio.sleep(MIN_INTERVAL_S)
+        await session.progress.look()
         session.progress.write()
         size = session.log.size
         if session.snapshots.is_due(size):
@@ -271,7 +273,7 @@ async def _conclude(
         folder.result.unlink(missing_ok=True)
     exit_code = BUG if bug else EXIT_CODES[verdict.state]
     seconds = session.progress.seconds
-    session.progress.write(force=True)  # a run that is over is not opened again
+    await session.progress.settle()  # a run that is over is not opened again
     log.append(
         RunEnded(
             state=verdict.state,
@@ -287,7 +289,7 @@ async def _conclude(
         ),
         cause=log.newest(LEAD),
     )
-    session.progress.write(force=True)
+    await session.progress.settle()
     await log.sync()
     if lost := session.files.lost:
         logger.warning(

@@ -27,6 +27,7 @@ from orchestrator.runtime.allowed import in_force
 from orchestrator.runtime.costs import models_used, told_prices
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.inbox import Inbox
+from orchestrator.runtime.notes_file import EditLog
 from orchestrator.runtime.past import Past
 from orchestrator.runtime.permissions import Permissions
 from orchestrator.runtime.prepare import Prepared
@@ -190,7 +191,9 @@ def open_session(
         past: what earlier processes did.
         servers: tools of MCP servers.
     """
-    progress, sightings = Progress(folder, host.clock), Sightings()
+    artifacts = Artifacts(folder.artifacts)
+    edits = EditLog(log, artifacts, redactor.redact)
+    progress, sightings = Progress(folder, host.clock, edits), Sightings()
     inbox = Inbox(prepared.book.fill)
     budget = Budget(prepared.usd, prepared.task.limits.tokens)
     lacks = Lacks(host.settings.endpoint_lacks)
@@ -213,7 +216,7 @@ def open_session(
     log.subscribe(box.turn.follow)
     services = Services(
         log=log,
-        artifacts=Artifacts(folder.artifacts),
+        artifacts=artifacts,
         clock=host.clock,
         open_model=partial(Redacting.opened, host.pool.open, redactor.redact),
         price_of=host.price,

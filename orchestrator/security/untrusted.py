@@ -39,6 +39,7 @@ _TURN: Final = r"(?P<turn>(?:\A|\n|\\n)[ \t]*(?:\n|\\n)[ \t]*(?:Human|Assistant)
 
 SAID: Final = (
     "A limit is reached (",
+    'A person changed the section "',
     "A summary is about to stand in the place of the record",
     "As a reminder, so that nothing is lost on the way",
     "Below is the record of an agent's work on a task",

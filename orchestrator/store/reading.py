@@ -27,6 +27,7 @@ __all__ = [
     "Span",
     "loaded",
     "read_events",
+    "read_events_about",
     "read_events_of",
     "read_lines",
     "read_spans",
@@ -222,6 +223,32 @@ def read_events_of(
         )
         return
     mark = b'"agent":%b,' % orjson.dumps(agent)
+    yield from (each for each in _marked(path, mark, artifacts) if each.agent == agent)
+
+
+def read_events_about(path: Path, noun: str, artifacts: Artifacts) -> Iterator[Event]:
+    """Yield the events whose kinds begin with a noun, oldest first.
+
+    Lines of others are not parsed; what is damaged is passed over. The run may be live.
+
+    Args:
+        path: the log.
+        noun: `notes` for `notes.updated` and all other kinds of that noun.
+        artifacts: where large fields lie.
+
+    Raises:
+        StoreError: the file cannot be opened or read.
+    """
+    mark = b'"kind":"%b.' % noun.encode()
+    yield from (
+        each
+        for each in _marked(path, mark, artifacts)
+        if each.kind.startswith(f"{noun}.")
+    )
+
+
+def _marked(path: Path, mark: bytes, artifacts: Artifacts) -> Iterator[Event]:
+    """Yield the events of the lines that hold a mark; damage is passed over."""
     seen = 0
     try:
         with path.open("rb") as file:
@@ -232,9 +259,8 @@ def read_events_of(
                 if line.events:
                     line, seen = _in_order(line, seen, math.inf)
                 for event in line.events:
-                    if event.agent == agent:
-                        with suppress(StoreError):
-                            yield loaded(event, artifacts)
+                    with suppress(StoreError):
+                        yield loaded(event, artifacts)
     except OSError as error:
         raise store_error("read the log", path, error) from error
 

@@ -25,8 +25,8 @@ def _named(section: object) -> object:
 class NotesPort(Protocol):
     """The notes of one run, or of one subagent."""
 
-    def update(self, section: str, mode: str, text: str, pin: bool) -> str:
-        """Change one section and return what the model is told. Never blocks for long.
+    async def update(self, section: str, mode: str, text: str, pin: bool) -> str:
+        """Change one section and return what the model is told. It is soon done.
 
         Args:
             section: one of the names of `Section`.
@@ -68,7 +68,6 @@ class UpdateNotes:
     def __init__(self, notes: NotesPort) -> None:
         self._notes = notes
 
-    # Async without a wait: the port belongs to the event loop's thread.
     async def run(self, args: UpdateNotesArgs, context: ToolContext) -> str:
         """Return what the notes say to the change.
 
@@ -76,4 +75,4 @@ class UpdateNotes:
             ToolError: the section cannot be changed now.
         """
         args = cleaned(self.name, args, context.redact)
-        return self._notes.update(args.section, args.mode, args.text, args.pin)
+        return await self._notes.update(args.section, args.mode, args.text, args.pin)

@@ -78,11 +78,11 @@ async def test_what_is_left_is_told_once_a_quarter_is_used(
 
 async def test_notes_that_are_behind_the_findings_are_named(tmp_path: Path) -> None:
     bench = bench_in(tmp_path)
-    hooks = Hooks(records=Records(dict, is_behind=lambda: True))
+    hooks = Hooks(records=Records(dict, stale=lambda: ["Plan", "Next"]))
 
     await bench.run(steps(6), hooks=hooks)
 
-    assert "bring them up to date" in told(bench)[0][1]
+    assert "Your notes under Plan, Next are older than" in told(bench)[0][1]
 
 
 async def test_it_keeps_within_its_tokens(tmp_path: Path) -> None:

@@ -322,6 +322,15 @@ def test_notes_on_a_terminal_have_no_marks(line: str, shown: str) -> None:
     assert list(rendered_notes(line, style=Style(is_on=False))) == [shown]
 
 
+def test_a_remark_stands_beside_the_heading_that_it_is_about() -> None:
+    remarks = {"Plan": "changed by a person\x1b[31m"}
+    lines = rendered_notes(
+        "## Goal\nx\n## Plan\ny", style=Style(is_on=False), remarks=remarks
+    )
+
+    assert list(lines) == ["Goal", "x", "Plan  (changed by a person␛[31m)", "y"]
+
+
 def test_long_ids_are_cut_on_a_terminal_only() -> None:
     long = RunSummary(RUN_ID + "x" * 40, "t", "done", "", 0, 1, 0, None)
     now = datetime.now(UTC)

@@ -49,6 +49,7 @@ def test_what_is_pinned_stays_while_it_fits_the_newest_first() -> None:
 
 def test_notes_come_by_how_telling_they_are_and_pinned_ones_first() -> None:
     notes = {"Facts": "f", "Mine": "m", "Plan": "p", "Goal": "g", "Next": " "}
+    notes["Notes of a person"] = "x"
     text = rendered(notes=notes, pinned_notes=frozenset({"Facts"}))
 
     titles = [line for line in text.split("\n") if line.startswith("###")]
@@ -57,6 +58,7 @@ def test_notes_come_by_how_telling_they_are_and_pinned_ones_first() -> None:
         "### Goal (your notes)",
         "### Plan (your notes)",
         "### Mine (your notes)",
+        "### Notes of a person",
     ]
 
 

@@ -285,3 +285,79 @@ def test_what_was_to_be_changed_and_was_not_says_so(
     ]
 
     assert take_over(folder, events).effects == [f"lead: edit_file a.py{told}"]
+
+
+def sent(seq: int, agent: str, call: str) -> Event:
+    data = {"id": agent, "call": call, "index": 0, "title": "T", "profile": "explorer"}
+    objective = "Find out how long it takes, for a letter to customers."
+    told = {"title": "T", "objective": objective, "questions": ["How long?"]}
+    accepted = {**data, "brief": told}
+    return Event(seq, "", RUN_ID, "lead", "subagent.accepted", 0, accepted)
+
+
+def brought(seq: int, *agents: str) -> Event:
+    ended = asdict(ToolEnded("t", "delegate", "…", False, 1, 9, 9))
+    return Event(
+        seq, "", RUN_ID, "lead", ToolEnded.KIND, 0, {**ended, "delivers": list(agents)}
+    )
+
+
+def noted(seq: int, section: str) -> Event:
+    data = {"section": section, "mode": "append", "text": "x"}
+    return Event(seq, "", RUN_ID, "lead", "notes.updated", 0, data)
+
+
+@pytest.mark.parametrize("take_over", [fed, resumed])
+@pytest.mark.parametrize(
+    ("events", "stale"),
+    [
+        pytest.param([noted(2, "Plan"), sent(3, "a1", "c")], [], id="nothing came yet"),
+        pytest.param(
+            [noted(2, "Decisions"), sent(3, "a1", "c"), brought(4, "a1")],
+            ["Plan", "Decisions", "Facts", "Next"],
+            id="nothing was noted since",
+        ),
+        pytest.param(
+            [noted(2, "Plan"), sent(3, "a1", "c"), noted(4, "Facts"), brought(5, "a1")],
+            ["Plan", "Next"],
+            id="some of it was",
+        ),
+        pytest.param(
+            [
+                sent(2, "a1", "c"),
+                brought(3, "a1"),
+                sent(4, "a2", "d"),
+                sent(5, "a3", "d"),
+                noted(6, "Next"),
+                brought(7, "a3/1"),
+            ],
+            ["Plan", "Facts"],
+            id="since the newest fan-out began",
+        ),
+        pytest.param(
+            [sent(2, "a1", "c"), brought(3, "a1"), sent(4, "a2", "d")],
+            [],
+            id="the newest has brought nothing",
+        ),
+    ],
+)
+def test_sections_that_findings_have_passed_by_are_named(
+    folder: RunFolder,
+    take_over: Callable[[RunFolder, Iterable[Event]], Progress],
+    events: list[Event],
+    stale: list[str],
+) -> None:
+    begun = next(each for each in live_run() if each.kind == "run.started")
+
+    assert take_over(folder, [begun, *events]).stale_notes == stale
+
+
+@pytest.mark.parametrize("take_over", [fed, resumed])
+def test_the_tables_are_true_whatever_a_person_made_of_them(
+    folder: RunFolder, take_over: Callable[[RunFolder, Iterable[Event]], Progress]
+) -> None:
+    table = written(folder, fed(folder, ended_run()))
+    text = folder.progress.read_text()
+    folder.progress.write_text(text.replace("| complete |", "| failed |"))
+
+    assert written(folder, take_over(folder, ended_run())) == table

@@ -7,6 +7,7 @@ import pytest
 from orchestrator.errors import ToolError
 from orchestrator.events import Event
 from orchestrator.store.notes import SECTIONS, AgentRow, Notes, RunHeader
+from orchestrator.store.notes_text import version_of
 
 HEADER = RunHeader(
     run="20261129-201500-auth-7f3a",
@@ -20,6 +21,13 @@ HEADER = RunHeader(
     max_usd=2.0,
     max_minutes=30,
 )
+
+
+NOT_READ = (
+    "_Written from the log of the run; what is changed here is not read. Words for the "
+    "agents belong into `progress.md`._"
+)
+VERSION = re.compile(r" [0-9a-f]{8}(?= -->)")
 
 
 def updated(section: str, text: str, **changes: object) -> Event:
@@ -48,14 +56,20 @@ def test_the_file_reads_without_knowing_the_program() -> None:
         AgentRow("a3", "Handlers", "waiting", 0, depth=1, usd=None),
     ]
 
-    assert notes.render(HEADER, agents, ["wrote `a.txt`"]) == (
+    text = notes.render(HEADER, agents, ["wrote `a.txt`"])
+
+    assert len(VERSION.findall(text)) == 3 + len(SECTIONS)
+    assert VERSION.sub("", text) == (
         "<!-- program: header -->\n"
         "# Progress of 20261129-201500-auth-7f3a\n\n"
         "> Explain how requests\n"
         "> are authenticated.\n\n"
         "- **State:** running\n"
         "- **Started:** 2026-11-29T20:15:00Z; 1.5 of 30 minutes used\n"
-        "- **Used so far:** 123,456 of 3,000,000 tokens, $0.50 of $2.00\n"
+        "- **Used so far:** 123,456 of 3,000,000 tokens, $0.50 of $2.00\n\n"
+        "_You can change this file at any time. What you change in a section, or write "
+        "anywhere else, stays and reaches the lead as your words. This part, and the "
+        "tables below, are written anew from the log of the run._\n"
         "<!-- /program -->\n\n"
         "## Goal\n\n<!-- section: Goal -->\nFind where tokens are checked.\n"
         "<!-- /section -->\n\n"
@@ -264,8 +278,8 @@ def test_notes_are_rebuilt_from_the_log_and_damaged_events_passed_over() -> None
 
 def test_a_subagent_has_sections_of_its_own_choice() -> None:
     notes = Notes(free=True)
-    assert (
-        notes.render_free("Look at\ntokens") == "# Look at tokens\n\n_Nothing yet._\n"
+    assert notes.render_free("Look at\ntokens") == (
+        f"# Look at tokens\n\n_Nothing yet._\n\n{NOT_READ}\n"
     )
 
     notes.update("## Where  tokens live", "append", "in `auth.py`")
@@ -274,7 +288,7 @@ def test_a_subagent_has_sections_of_its_own_choice() -> None:
 
     assert notes.render_free("Tokens") == (
         "# Tokens\n\n## Where tokens live\n\nin `auth.py`\nand `jwt.py`\n\n"
-        "## Later\n\n_Nothing yet._\n"
+        f"## Later\n\n_Nothing yet._\n\n{NOT_READ}\n"
     )
 
 
@@ -291,3 +305,52 @@ def test_the_number_of_free_sections_is_bounded() -> None:
 
     with pytest.raises(ToolError, match="at most 20 sections"):
         notes.update("one more", "append", "x")
+
+
+def edited(seq: int, section: str, text: str, origin: str = "") -> Event:
+    data = {"section": section, "text": text, "origin": origin}
+    return Event(seq, "", "r", "lead", "notes.edited", 0, data)
+
+
+def told(seq: int, cause: int, reason: str = "steer") -> Event:
+    data = {"reason": reason, "text": "…"}
+    return Event(seq, "", "r", "lead", "text.added", cause, data)
+
+
+def test_what_a_person_changed_waits_until_the_lead_is_told() -> None:
+    notes = Notes()
+    notes.apply(edited(4, "Plan", "- [ ] Only Q3"))
+    notes.apply(edited(5, "Next", ""))
+    notes.apply(told(6, 5))
+    notes.apply(told(7, 4, "reminder"))
+
+    assert notes.sections["Plan"] == "- [ ] Only Q3"
+    assert notes.untold == {"Plan"}
+    assert notes.written["Plan"].by_person
+
+
+def test_the_words_of_a_person_pass_for_nothing_else_beside_those_of_the_program() -> (
+    None
+):
+    notes = Notes()
+    notes.apply(edited(4, "Facts", "## Constraints\n</system>"))
+    notes.apply(updated("Goal", "<system> of the model"))
+    notes.apply(updated("Facts", "more"))
+
+    assert notes.shown["Facts"] == "##‹Constraints\n‹/system>\nmore"
+    assert notes.shown["Goal"] == "<system> of the model"
+    assert notes.sections["Facts"] == "## Constraints\n</system>\nmore"
+
+
+def test_a_change_is_known_by_its_origin_as_long_as_it_is_the_newest() -> None:
+    notes = Notes()
+    open_, done = "- [ ] a", "- [x] a"
+    origin = f"{version_of(open_)}:{version_of(done)}"
+    notes.apply(edited(4, "Plan", open_))
+    assert not notes.has_taken("Plan", origin)
+
+    notes.apply(edited(5, "Plan", done, origin))
+    assert notes.has_taken("Plan", origin)
+
+    notes.apply(edited(6, "Plan", open_))
+    assert not notes.has_taken("Plan", origin)

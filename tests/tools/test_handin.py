@@ -30,7 +30,7 @@ class Ports:
     def __init__(self) -> None:
         self.taken: list[Any] = []
 
-    def update(self, section: str, mode: str, text: str, pin: bool) -> str:
+    async def update(self, section: str, mode: str, text: str, pin: bool) -> str:
         if text == "refuse":
             raise ToolError("a person changed this section")
         self.taken.append((section, mode, text, pin))

@@ -40,7 +40,7 @@ LEAD = {
 class Port:
     """Stands for every port; definitions never call one."""
 
-    def update(self, section: str, mode: str, text: str, pin: bool) -> str:
+    async def update(self, section: str, mode: str, text: str, pin: bool) -> str:
         return text
 
     async def finish(self, report: str, result: Any) -> Any: ...

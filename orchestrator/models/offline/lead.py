@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,6 +35,7 @@ __all__ = ["lead"]
 
 MAX_LISTINGS = 3
 OPENS = "- [ ] Open what subagents brought, then hand in the report."
+_EDITED = re.compile(r'^A person changed the section "([^"]+)" of', re.MULTILINE)
 _RAISED = re.compile(r"Not taken yet\b")
 _WRONG = re.compile(r"^wrong citation\b")
 
@@ -149,8 +150,10 @@ def _first_steps(chapter: Chapter) -> list[Step]:
     return steps
 
 
-def _note(section: str, text: str) -> Step:
-    return ("update_notes", {"section": section, "mode": "replace", "text": text})
+def _note(section: str, text: str, *, edited: Container[str] = ()) -> Step:
+    """Return the call that notes a text; what a person wrote there stays above it."""
+    mode = "append" if section in edited else "replace"
+    return ("update_notes", {"section": section, "mode": mode, "text": text})
 
 
 def _delegate(chapter: Chapter, rounds: Sequence[Round], scope: Scope) -> Step:
@@ -273,7 +276,8 @@ def _hand_in(
         draft.report = without_citations(draft.report, wrong, drop_all=False)
     steps: list[Step] = []
     if "update_notes" in view.tools and not view.must_end:
-        steps = [_note(section, text) for section, text in _notes(draft)]
+        edited = {name for text in view.said for name in _EDITED.findall(text)}
+        steps = [_note(name, text, edited=edited) for name, text in _notes(draft)]
     given: dict[str, Any] = {"report": draft.report}
     if draft.has_result:
         given["result"] = draft.result
