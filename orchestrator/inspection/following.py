@@ -33,19 +33,24 @@ Wait = Callable[[float], None]
 
 
 def follow_events(
-    folder: RunFolder, *, poll_s: float = POLL_S, wait: Wait = time.sleep
+    folder: RunFolder,
+    *,
+    start: int = 0,
+    poll_s: float = POLL_S,
+    wait: Wait = time.sleep,
 ) -> Iterator[Event]:
     """Yield events as they are written, until nobody works on the run any more.
 
     Args:
         folder: the run.
+        start: offset in the log, behind a whole line, from which on they are wanted.
         poll_s: seconds between two looks at the log.
         wait: waits so many seconds.
 
     Raises:
         StoreError: there is no log, or it cannot be read.
     """
-    for found in _looks(folder, poll_s, wait):
+    for found in _looks(folder, poll_s, wait, start):
         yield from found
 
 
@@ -119,9 +124,11 @@ def follow_text(
         wait(poll_s)
 
 
-def _looks(folder: RunFolder, poll_s: float, wait: Wait) -> Iterator[Iterator[Event]]:
+def _looks(
+    folder: RunFolder, poll_s: float, wait: Wait, start: int = 0
+) -> Iterator[Iterator[Event]]:
     """Yield what each look at the log finds; it must be taken before the next one."""
-    tail = _Tail(folder.events)
+    tail = _Tail(folder.events, start)
     while True:
         is_live = is_held(folder)  # before the log is read: what came last is in it
         yield tail.read()
@@ -133,9 +140,9 @@ def _looks(folder: RunFolder, poll_s: float, wait: Wait) -> Iterator[Iterator[Ev
 class _Tail:
     """Reads on where it stopped; an unfinished line waits for its end."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, start: int) -> None:
         self._path = path
-        self._offset = self._newest = 0
+        self._offset, self._newest = start, 0
         self._rest = b""
 
     def read(self) -> Iterator[Event]:
