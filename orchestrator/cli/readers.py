@@ -29,6 +29,7 @@ from orchestrator.cli.output import (
 from orchestrator.cli.tables import agent_table, run_table, summary_lines
 from orchestrator.events.phrases import count_phrase, quoted
 from orchestrator.inspection.changes import diffs_of
+from orchestrator.inspection.figures import run_figures
 from orchestrator.inspection.reading import (
     load_run,
     summarize,
@@ -127,7 +128,7 @@ def _print_state(
     there = {name: str(path) for name, path in files.items() if path.exists()}
     earlier = [str(path) for path in folder.earlier_reports()]
     if as_json:
-        state = {**view.to_dict(now), "files": there, "earlier_reports": earlier}
+        state = {**run_figures(view, now), "files": there, "earlier_reports": earlier}
         print_json({**state, "files_changed": changes_json(found, with_diff=False)})
         return
     style = Style()

@@ -13,6 +13,7 @@ from orchestrator.events.answers import Answers
 from orchestrator.events.phrases import number
 from orchestrator.inspection.fill import Fill
 from orchestrator.inspection.tokens import Cost, Tokens
+from orchestrator.inspection.usage import AgentUsage
 from orchestrator.inspection.waits import Waits
 from orchestrator.spec.foreign import EXPLORE_NOTHING
 
@@ -66,6 +67,8 @@ class AgentView:
     run_tokens: Tokens = field(default_factory=Tokens)
     run_cost: Cost = field(default_factory=Cost)
     """All three of the whole run."""
+    usage: AgentUsage = field(init=False)
+    """What its time, calls and requests went into."""
     _earlier_s: float = 0.0
     """At work in spans that are over."""
     _began: float | None = None
@@ -77,6 +80,7 @@ class AgentView:
 
     def __post_init__(self) -> None:
         self.answers = Answers(self.id)
+        self.usage = AgentUsage(self.work)
 
     @property
     def context_tokens(self) -> int:
@@ -131,10 +135,12 @@ class AgentView:
         if handler is not None:
             handler(self, event.data, at)
         self.activity.apply(event)
+        self.usage.apply(event)
 
     def accepted(self, data: dict[str, Any], parent: str, at: str) -> None:
         """Take over `subagent.accepted`, which its parent wrote at `at`."""
         self.activity.queues(at)
+        self.usage.begin_wait("room")
         self.role = "subagent"
         self.parent = parent
         self.call = str(data.get("call", ""))
@@ -154,6 +160,7 @@ class AgentView:
     def asked(self, data: dict[str, Any], at: str) -> None:
         """Take over `subagent.asked`: it had ended and goes on when it has a place."""
         self.activity.queues(at)
+        self.usage.begin_wait("room")
         self.answers.ask(data)
         self.activity.reopen("waiting")
         self.ended_at = None
@@ -169,6 +176,7 @@ class AgentView:
         if self.asking:
             self._cut()
         self.activity.interrupt()
+        self.usage.interrupt()
         self._earlier_s, self._began = self.seconds(), None
 
     def resumed(self) -> None:
@@ -176,6 +184,8 @@ class AgentView:
         if self.state == "running":
             self.reason = ""
             self._open()
+        elif self.state == "waiting":
+            self.usage.begin_wait("room")
 
     def seconds(self, now: datetime | None = None) -> float:
         """Return how long processes worked on it.
@@ -244,6 +254,7 @@ class AgentView:
             "seconds": round(self.seconds(now), 3),
             "unsupported": self.unsupported,
             "unsupported_claims": self.unsupported_claims,
+            **self.usage.to_dict(now),
         }
 
     def _close(self, at: datetime | None) -> None:

@@ -19,6 +19,7 @@ from orchestrator.inspection.changes import Changes
 from orchestrator.inspection.limits import LimitUse, limit_uses
 from orchestrator.inspection.prices import Prices
 from orchestrator.inspection.said import SaidToRun
+from orchestrator.inspection.story import Reason, Story
 from orchestrator.inspection.tokens import Cost, Tokens
 from orchestrator.inspection.tree import tree
 
@@ -86,6 +87,7 @@ class RunView:
     changes: Changes = field(default_factory=Changes)
     said: SaidToRun = field(default_factory=SaidToRun)
     """By people, while it was at work."""
+    story: Story = field(default_factory=Story)
     tokens: Tokens = field(default_factory=Tokens)
     cost: Cost = field(default_factory=Cost)
     """Both of all agents."""
@@ -100,6 +102,8 @@ class RunView:
         self.id = self.id or event.run
         if event.kind in SaidToRun.KINDS:
             self.said.apply(event)
+        if event.kind in Story.KINDS:
+            self.story.apply(event)
         handler = self._HANDLERS.get(event.kind)
         if handler is not None:
             handler(self, event, at)
@@ -140,6 +144,12 @@ class RunView:
         """Return whether `resume` takes it: not what only a person stopped."""
         is_over = self.missing and not set(self.missing) - set(self.stopped)
         return self.state in RESUMABLE and not (self.state == "partial" and is_over)
+
+    @property
+    def reasons(self) -> list[Reason]:
+        """Return why it is not done, a line each, with the events that tell of it."""
+        is_fine = self.state in ("done", "running")
+        return [] if is_fine else self.story.reasons(self.missing, self.reason)
 
     def seconds(self, now: datetime | None = None) -> float:
         """Return how long processes worked on it; the time between them is left out.
@@ -207,64 +217,6 @@ class RunView:
             "subagents": len(self.subagents),
         }
         return limit_uses(used, self.limits)
-
-    def to_dict(self, now: datetime | None = None) -> dict[str, Any]:
-        """Return everything, for machines; the shape only grows."""
-        subagents = self.subagents
-        return {
-            "id": self.id,
-            "task": self.task,
-            "objective": self.objective,
-            "questions": self.questions,
-            "state": self.state,
-            "reason": self.reason,
-            "resume_at": self.resume_at,
-            "exit_code": self.exit_code,
-            "resumable": self.is_resumable,
-            "missing": self.missing,
-            "started": self.started_at and self.started_at.isoformat(),
-            "ended": self.ended_at and self.ended_at.isoformat(),
-            "seconds": round(self.seconds(now), 3),
-            "resumes": self.resumes,
-            "models": self.models,
-            "prices": self.prices.of,
-            "tokens": self.tokens.to_dict(),
-            **self.cost.to_dict(),
-            "explored_tokens": sum(each.explored_tokens for each in subagents),
-            "returned_tokens": sum(each.returned_tokens for each in subagents),
-            "limits": {
-                each.name: {"used": round(each.used, 6), "allowed": each.allowed}
-                for each in self.limit_use(now)
-            },
-            "limits_reached": [
-                {"agent": agent, "limit": limit} for agent, limit in self.limits_reached
-            ],
-            "refused_briefs": [
-                {"title": title, "problems": problems}
-                for title, problems in self.refused_briefs
-            ],
-            "reused_briefs": [
-                {"title": title, "agent": agent} for title, agent in self.reused_briefs
-            ],
-            "report": {
-                "attempts": self.report_attempts,
-                "citations": self.citations,
-                "wrong_citations": self.wrong_citations,
-            },
-            "agents": [
-                {
-                    **agent.to_dict(now),
-                    "doing": self.doing(agent, now),
-                    "depth": depth,
-                }
-                for agent, depth in self.tree()
-            ],
-            "log": {
-                "events": self.events,
-                "damaged": self.damaged,
-                "unknown_kinds": self.unknown,
-            },
-        }
 
     def _on_started(self, event: Event, at: datetime | None) -> None:
         data = event.data

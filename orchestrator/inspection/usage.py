@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 import orjson
 
 from orchestrator.events import (
-    AgentEnded,
     AgentStarted,
     ContextCleared,
     ContextCompacted,
     Event,
     ModelAnswered,
     ModelFailed,
+    ModelReplaced,
     ModelRequested,
     ModelRetried,
     PermissionAnswered,
@@ -294,10 +294,7 @@ class AgentUsage:
             self._joins.add(call)
             self.begin_wait("subagents")
         elif data.get("effects") == "reads" and name not in EXPLORE_NOTHING:
-            given = orjson.dumps(
-                data.get("input"), option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
-            )
-            key = hash((name, given))
+            key = _identity(name, data.get("input"))
             if key in self._seen:
                 self._repeats.add(call)
             self._seen.add(key)
@@ -332,12 +329,9 @@ class AgentUsage:
         )
         self.edits.append(Edited(event.kind, event.seq, turn, before, after))
 
-    def _ended(self, _event: Event, _data: Data) -> None:
-        self.interrupt()
-
     _HANDLERS: ClassVar[dict[str, Callable[[AgentUsage, Event, Data], None]]] = {
         AgentStarted.KIND: _started,
-        "model.replaced": _replaced,
+        ModelReplaced.KIND: _replaced,
         ModelRequested.KIND: _requested,
         ModelAnswered.KIND: _answered,
         ModelRetried.KIND: _retried,
@@ -348,5 +342,12 @@ class AgentUsage:
         PermissionAnswered.KIND: _hears_person,
         ContextCleared.KIND: _edited,
         ContextCompacted.KIND: _edited,
-        AgentEnded.KIND: _ended,
     }
+
+
+def _identity(name: str, given: object) -> int:
+    """Return what calls with the same input have in common."""
+    try:
+        return hash((name, orjson.dumps(given, option=orjson.OPT_SORT_KEYS)))
+    except TypeError:  # nothing that JSON could hold
+        return hash((name, id(given)))

@@ -16,6 +16,7 @@ from orchestrator.cli.live_text import live_lines
 from orchestrator.cli.output import Style
 from orchestrator.cli.tables import agent_table, next_step, summary_lines
 from orchestrator.events import KINDS, Event
+from orchestrator.inspection.figures import run_figures
 from orchestrator.inspection.run import RunView, moment
 from orchestrator.inspection.sentences import describe
 from orchestrator.store.reading import read_events
@@ -96,7 +97,7 @@ def test_dollars_are_told_by_model_where_another_one_went_on() -> None:
     view.apply(event("model.answered", "lead", usd=0.25, usage={}))
 
     assert "usd by model: cheap 0.001, dear 0.25" in notes(view)
-    [lead] = view.to_dict()["agents"]
+    [lead] = run_figures(view)["agents"]
     assert lead["usd_by_model"] == {"cheap": 0.001, "dear": 0.25}
 
 
@@ -291,7 +292,7 @@ def test_no_event_whatever_its_fields_breaks_a_reader(events: list[Event]) -> No
         view.apply(each)
         describe(each)
 
-    view.to_dict(NOW)
+    run_figures(view, NOW)
     assert list(summary_lines(view, handle="r", now=NOW, style=style))
     assert list(agent_table(view, now=NOW, style=style))
     assert live_lines(view, now=NOW, columns=80, rows=24, style=style)
@@ -351,7 +352,7 @@ def test_calls_that_were_cut_off_are_counted_at_the_most_they_may_have_cost() ->
     ]:
         view.apply(each)
 
-    found = view.to_dict()
+    found = run_figures(view)
     assert (found["usd"], found["usd_is_whole"]) == (0.1, False)
     assert (found["cut_calls"], found["cut_usd_at_most"]) == (2, 1.0)
     assert found["limits"]["usd"]["used"] == 1.1

@@ -10,6 +10,7 @@ import pytest
 from orchestrator.cli.output import Style
 from orchestrator.cli.tables import summary_lines
 from orchestrator.events import Event
+from orchestrator.inspection.figures import run_figures
 from orchestrator.inspection.run import RunView
 
 START = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -49,7 +50,7 @@ def test_what_a_rate_limit_held_up_is_one_line_with_who_waited_most() -> None:
         "rate-limited 16 times; tried again for other errors (overloaded 1); "
         "4m10s waited in line (most: a1 2m29s)"
     ) in shown(view)
-    agents = {each["id"]: each for each in view.to_dict()["agents"]}
+    agents = {each["id"]: each for each in run_figures(view)["agents"]}
     assert agents["a3"]["queued_s"] == 101.0
     assert agents["a3"]["retries_by_error"] == {"rate_limited": 1}
     assert agents["a1"]["retries"] == 16

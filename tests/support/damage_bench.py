@@ -9,6 +9,7 @@ from run_bench import Ended
 
 from orchestrator.events import Event
 from orchestrator.ids import sha256
+from orchestrator.inspection.figures import run_figures
 from orchestrator.inspection.run import RunView
 from orchestrator.messages import Message, tool_calls
 from orchestrator.models.shape import shape_problem
@@ -74,7 +75,7 @@ def check(run: Path) -> None:
     view = RunView()
     for event in events:
         view.apply(event)
-    assert view.to_dict()["log"]["damaged"] == sum(e.kind == DAMAGED for e in events)
+    assert run_figures(view)["log"]["damaged"] == sum(e.kind == DAMAGED for e in events)
     # One whose start is lost, and that had ended, has nothing to show.
     for agent in {event.agent for event in whole if event.kind == "agent.started"}:
         messages = rebuild(whole, agent)
