@@ -31,6 +31,7 @@ _RUN = "orchestrator.cli.run_command"
 _SPEC = "orchestrator.cli.spec_commands"
 _CONTROL = "orchestrator.cli.control_commands"
 _READ = "orchestrator.cli.readers"
+_SHOW = "orchestrator.cli.show_reader"
 _LOGS = "orchestrator.cli.log_reader"
 _CONTEXT = "orchestrator.cli.context_reader"
 _REPLAY = "orchestrator.cli.replay_command"
@@ -48,7 +49,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Look at a run (RUN: an id, the start of one, a path, or `last`)": {
         "runs": (f"{_READ}:runs", "List runs with state, tokens and dollars."),
-        "show": (f"{_READ}:show", "How a run stands: agents, cost, what is missing."),
+        "show": (f"{_SHOW}:show", "How a run stands: agents, cost, what is missing."),
         "logs": (f"{_LOGS}:logs", "What happened, one line an event; --follow."),
         "notes": (
             "orchestrator.cli.notes_reader:notes",

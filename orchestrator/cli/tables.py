@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from orchestrator.cli.branches import Branch, branches
+from orchestrator.cli.insight_text import events_named, insight_rows
 from orchestrator.cli.output import (
     Style,
     age,
@@ -110,8 +111,23 @@ def run_table(
             yield style("  " + text, "dim")
 
 
-def agent_table(view: RunView, *, now: datetime | None, style: Style) -> Iterator[str]:
-    """Yield the tree of agents, each with its figures and, below, what is wrong."""
+def agent_table(
+    view: RunView,
+    *,
+    now: datetime | None,
+    style: Style,
+    handle: str = "",
+    only: str | None = None,
+) -> Iterator[str]:
+    """Yield the tree of agents, each with its figures and, below, what is wrong.
+
+    Args:
+        view: the run.
+        now: ends what is under way.
+        style: of the terminal.
+        handle: what commands call the run; "": name none.
+        only: this agent; None: all.
+    """
     # Where nothing came from the cache, its column goes to the titles.
     shown = [each for each in _FIGURES if each[0] != "cache" or view.tokens.cache_read]
     figures = sum(columns + 1 for _name, columns in shown)
@@ -120,7 +136,8 @@ def agent_table(view: RunView, *, now: datetime | None, style: Style) -> Iterato
     yield style(
         f"{pad('agent', name_columns)} {pad('state', _STATE_COLUMNS)}{headings}", "bold"
     )
-    rows = list(view.tree())
+    rows = [each for each in view.tree() if only in (None, each[0].id)]
+    rows = rows if only is None else [(agent, 0) for agent, _ in rows]
     until = now or view.last_at
     depths = [depth for _agent, depth in rows]
     is_deep = max(depths, default=0) > 1 and name_columns < _DEEP_NAME_COLUMNS
@@ -131,7 +148,7 @@ def agent_table(view: RunView, *, now: datetime | None, style: Style) -> Iterato
         label = view.label(agent)
         state = style(pad(safe(label), _STATE_COLUMNS), state_color(label))
         yield f"{name} {state}{_figures(agent, until, shown)}"
-        for note in [*whole, *_notes(agent, view, now)]:
+        for note in [*whole, *_notes(agent, view, now, handle)]:
             yield style(fill(safe(note), indent=branch.under), "dim")
 
 
@@ -167,7 +184,9 @@ def _figures(
     return "".join(" " + pad(texts[name], n, right=True) for name, n in columns)
 
 
-def _notes(agent: AgentView, view: RunView, now: datetime | None) -> Iterator[str]:
+def _notes(
+    agent: AgentView, view: RunView, now: datetime | None, handle: str
+) -> Iterator[str]:
     """Yield what a person must know of an agent besides its figures, a line each."""
     doing = view.doing(agent, now)
     if doing and agent.state != "waiting":
@@ -181,7 +200,7 @@ def _notes(agent: AgentView, view: RunView, now: datetime | None) -> Iterator[st
         yield "usd by model: " + ", ".join(
             f"{model} {dollars(cost['usd'])}" for model, cost in costs
         )
-    if edited := _edited(agent):
+    if edited := _edited(agent, handle):
         yield edited
     if agent.unsupported:
         what = count_phrase(agent.unsupported, "finding")
@@ -195,10 +214,13 @@ def _notes(agent: AgentView, view: RunView, now: datetime | None) -> Iterator[st
     yield from _undelivered(agent, view)
 
 
-def _edited(agent: AgentView) -> str:
-    """Return how often its context was cut down, or ""."""
+def _edited(agent: AgentView, handle: str) -> str:
+    """Return how often its context was cut down and how to see what went, or ""."""
     counts = (("clear", agent.clears), ("compaction", agent.compactions))
     named = [count_phrase(count, noun) for noun, count in counts if count]
+    if agent.compactions and handle:
+        what = f"`orchestrate diff {handle} {agent.id} {agent.compactions}`"
+        named.append(f"what went: {what}")
     return f"context: {', '.join(named)}" if named else ""
 
 
@@ -256,9 +278,14 @@ def summary_lines(
     for question in view.questions:
         yield _row("asked", cut(safe(question), 400))
     yield pad("state", _LABEL_COLUMNS) + _state(view, handle, style)
-    for index, each in enumerate(view.missing):
+    reasons = view.reasons
+    for index, each in enumerate(reasons if view.missing else ()):
         label = pad("" if index else "missing", _LABEL_COLUMNS)
-        yield fill(safe(each), indent=_INDENT + "  ", first=label + "- ")
+        text = safe(each.text) + events_named(each.seqs)
+        yield fill(text, indent=_INDENT + "  ", first=label + "- ")
+    known = [seq for each in reasons for seq in each.seqs[-1:]]
+    if known:
+        yield _row("look there", f"orchestrate logs {safe(handle)} --around {known[0]}")
     yield _row("time", _times(view, now))
     yield _row("tokens", _tokens(view))
     if missed := _cache_misses(view):
@@ -274,6 +301,7 @@ def summary_lines(
             f"subagents explored {tokens(explored)} tokens and handed back "
             f"{tokens(returned)}",
         )
+    yield from (_row(label, text) for label, text in insight_rows(view))
     yield from (_row(label, text) for label, text in usage_rows(view))
     cost = view.cost
     uses = "; ".join(

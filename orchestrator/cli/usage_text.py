@@ -9,7 +9,7 @@ from orchestrator.events.phrases import count_phrase, tokens
 from orchestrator.inspection.run import RunView
 from orchestrator.inspection.tokens import Cost, Tokens
 
-__all__ = ["usage_rows"]
+__all__ = ["usage_rows", "usage_rows_of"]
 
 
 def usage_rows(view: RunView) -> Iterator[tuple[str, str]]:
@@ -20,6 +20,15 @@ def usage_rows(view: RunView) -> Iterator[tuple[str, str]]:
     yield "usd", _dollars(view, cost)
     if sources := "; ".join(view.prices.sources()):
         yield "prices", safe(sources)
+
+
+def usage_rows_of(used: Tokens, cost: Cost) -> Iterator[tuple[str, str]]:
+    """Yield the rows about tokens by class and dollars of one agent."""
+    if used.sent:
+        yield "usage", _by_class(used, cost)
+    known = cost.known_usd
+    text = "unknown" if known is None else dollars(known)
+    yield "usd", text + _cut_off(cost) + _doubted(cost)
 
 
 def _by_class(used: Tokens, cost: Cost) -> str:
