@@ -32,6 +32,7 @@ _INDENT = " " * _LABEL
 _MOST_TEXT = 600
 _MOST_ROWS = 8
 _MOST_FINDINGS = 40
+_MOST_DIFFS = 3
 
 
 def agent_lines(
@@ -56,14 +57,15 @@ def agent_lines(
     yield from _rows(_standing(page, view, now))
     yield from _rows(_brief(page))
     yield from _rows(_used(agent, now))
-    yield from _rows(_context(page, run))
+    yield from _rows(_context(page))
     if agent.usage.tools:
         yield ""
         yield from tool_table([agent], style=style)
     yield from _findings(page, style)
     yield from _troubles(page, style)
     yield ""
-    yield from _rows(_see_also(page, run))
+    for index, command in enumerate(_see_also(page, run)):  # whole, to be copied
+        yield pad("" if index else "see also", _LABEL) + command
 
 
 def _rows(rows: Iterator[tuple[str, str]]) -> Iterator[str]:
@@ -84,13 +86,9 @@ def _standing(
 ) -> Iterator[tuple[str, str]]:
     agent = page.view
     label, doing = view.label(agent), view.doing(agent, now)
-    why = (
-        f": {agent.reason}"
-        if agent.reason and label not in ("complete", "done")
-        else ""
-    )
-    colored = safe(label + why)
-    yield "state", colored + (f"; now: {safe(doing)}" if doing else "")
+    is_fine = label in ("complete", "done")
+    why = f": {agent.reason}" if agent.reason and not is_fine else ""
+    yield "state", safe(label + why + (f"; now: {doing}" if doing else ""))
     for each in agent.answers.further_phrases(goes_on=view.is_running):
         yield "", safe(each)
     if agent.parent:
@@ -155,7 +153,7 @@ def _used(agent: AgentView, now: datetime | None) -> Iterator[tuple[str, str]]:
         )
 
 
-def _context(page: AgentPage, run: str) -> Iterator[tuple[str, str]]:
+def _context(page: AgentPage) -> Iterator[tuple[str, str]]:
     usage = page.view.usage
     if usage.peak is None:
         return
@@ -176,7 +174,6 @@ def _context(page: AgentPage, run: str) -> Iterator[tuple[str, str]]:
             named = "; ".join(quoted(text[:80]) for text in each.lost[:3])
             more = f" and {len(each.lost) - 3} more" if len(each.lost) > 3 else ""
             yield "", safe(f"the summary lacked {named}{more}: the check put it right")
-        yield "", f"all of it: orchestrate diff {run} {safe(page.view.id)} {each.nth}"
 
 
 def _findings(page: AgentPage, style: Style) -> Iterator[str]:
@@ -223,12 +220,14 @@ def _troubles(page: AgentPage, style: Style) -> Iterator[str]:
         yield fill(cut(text, 300), indent="        ", first=f"  #{each.seq} ")
 
 
-def _see_also(page: AgentPage, run: str) -> Iterator[tuple[str, str]]:
+def _see_also(page: AgentPage, run: str) -> Iterator[str]:
     name = safe(page.view.id)
-    yield "see also", f"orchestrate transcript {run} {name}"
-    yield "", f"orchestrate logs {run} --agent {name}"
+    yield f"orchestrate transcript {run} {name}"
+    yield f"orchestrate logs {run} --agent {name}"
     if page.view.usage.peak:
-        yield "", f"orchestrate context {run} --agent {name}"
+        yield f"orchestrate context {run} --agent {name}"
+    for each in page.compactions[-_MOST_DIFFS:]:
+        yield f"orchestrate diff {run} {name} {each.nth}"
 
 
 def _text(value: object) -> str:

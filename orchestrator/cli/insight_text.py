@@ -1,4 +1,4 @@
-"""What stands out in a run, as rows of text: the dearest subagent, the fullest context."""
+"""What stands out in a run, as rows: the dearest subagent, the fullest context."""
 
 from __future__ import annotations
 
@@ -84,10 +84,9 @@ def _sizes(composition: Mapping[str, object]) -> dict[str, int]:
 def _dearest(view: RunView, found: Costliest) -> str:
     agent = view.agents[found.agent]
     count = sum(bool(each.tokens.sent) for each in view.subagents)
-    took = (
-        f"${dollars(found.amount)}" if found.measure == "usd" else tokens(found.amount)
-    )
-    what = "the dollars" if found.measure == "usd" else "the tokens"
+    took, what = tokens(found.amount), "the tokens"
+    if found.measure == "usd":
+        took, what = f"${dollars(found.amount)}", "the dollars"
     head = (
         f"{found.agent} {quoted(agent.title)} took {found.share:.0%} of {what} of "
         f"{count} subagents ({took})"
@@ -114,7 +113,7 @@ def _factor(factor: Factor) -> str:
 
 
 def _waited(view: RunView) -> str:
-    """Return what agents waited for where it is of note: not for their own subagents."""
+    """Return what agents waited for, but for subagents, where it is of note."""
     waits = waits_of(view.agents.values())
     total = sum(each.seconds() for each in view.agents.values()) + waits["room"]
     told = [

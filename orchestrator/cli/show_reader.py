@@ -177,7 +177,7 @@ def _print_state(folder: RunFolder, view: RunView, *, as_json: bool) -> None:
     for line in summary_lines(view, handle=folder.handle, now=now, style=style):
         print(line)
     print()
-    for line in agent_table(view, now=now, style=style, handle=safe(folder.handle)):
+    for line in agent_table(view, now=now, style=style):
         print(line)
     for index, line in enumerate(_remarks(view)):
         print(line if index else "\n" + line)

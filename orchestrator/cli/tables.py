@@ -1,15 +1,14 @@
-"""The list of runs, the tree of agents and the summary of a run, as lines of text."""
+"""The tree of agents and the summary of a run, as lines of text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 from orchestrator.cli.branches import Branch, branches
 from orchestrator.cli.insight_text import events_named, insight_rows
 from orchestrator.cli.output import (
     Style,
-    age,
     clock_time,
     cut,
     dollars,
@@ -32,13 +31,12 @@ from orchestrator.events.phrases import (
 from orchestrator.ids import LEAD
 from orchestrator.inspection.agents import AgentView
 from orchestrator.inspection.limits import LimitUse
-from orchestrator.inspection.reading import RunSummary
-from orchestrator.inspection.run import RunView, moment
+from orchestrator.inspection.run import RunView
 from orchestrator.inspection.sentences import why_missed
 from orchestrator.inspection.tokens import Cost
 from orchestrator.inspection.waits import waits_phrase
 
-__all__ = ["agent_table", "limit_words", "next_step", "run_table", "summary_lines"]
+__all__ = ["agent_table", "limit_words", "next_step", "summary_lines"]
 
 _LABEL_COLUMNS = 12
 _INDENT = " " * _LABEL_COLUMNS
@@ -59,56 +57,6 @@ _DEEP_NAME_COLUMNS = 30
 """Of the names: with fewer, a tree of several levels is drawn closer."""
 _LEAST_TITLE = 6
 """Columns of a title below which it goes on a line of its own."""
-# In the list of runs: state, age, agents, tokens, usd and the blanks before each.
-_RUN_FIGURES_COLUMNS = 46
-
-
-def run_table(
-    runs: Sequence[RunSummary], *, now: datetime, style: Style, whole_ids: bool
-) -> Iterator[str]:
-    """Yield the list of runs, a heading first.
-
-    Args:
-        runs: in the order wanted.
-        now: for their ages.
-        style: colours.
-        whole_ids: never cut an id, whatever the width; a cut one still begins with
-            its time, and the start of an id is enough for every command.
-    """
-    id_columns = max([len("run"), *(len(run.id) for run in runs)])
-    if not whole_ids:
-        id_columns = min(id_columns, terminal_width() - _RUN_FIGURES_COLUMNS)
-    task_columns = max([len("task"), *(width(safe(run.task)) for run in runs)])
-    room = terminal_width() - id_columns - _RUN_FIGURES_COLUMNS - 2
-    has_task = room >= 4
-    task_columns = min(task_columns, room)
-
-    def line(run: str, task: str, state: str, *rest: str) -> str:
-        named = [pad(run, id_columns), *([pad(task, task_columns)] if has_task else [])]
-        figures = [
-            pad(text, columns, right=True)
-            for text, columns in zip(rest, (8, 6, 7, 7), strict=True)
-        ]
-        shown = style(pad(state, 11), state_color(state))
-        return "  ".join([*named, shown]) + " " + " ".join(figures)
-
-    yield style(line("run", "task", "state", "age", "agents", "tokens", "usd"), "bold")
-    for run in runs:
-        started = moment(run.started)
-        yield line(
-            safe(run.id),
-            safe(run.task),
-            safe(run.state),
-            age(started, now) if started else "?",
-            str(run.agents),
-            tokens(run.tokens),
-            dollars(run.usd),
-        )
-        if run.state == "parked":
-            at = moment(run.resume_at)
-            until = f"until {at.astimezone(UTC):%Y-%m-%d %H:%M} UTC: " if at else ""
-            text = cut(until + safe(run.reason), terminal_width() - 2)
-            yield style("  " + text, "dim")
 
 
 def agent_table(
@@ -116,7 +64,6 @@ def agent_table(
     *,
     now: datetime | None,
     style: Style,
-    handle: str = "",
     only: str | None = None,
 ) -> Iterator[str]:
     """Yield the tree of agents, each with its figures and, below, what is wrong.
@@ -125,7 +72,6 @@ def agent_table(
         view: the run.
         now: ends what is under way.
         style: of the terminal.
-        handle: what commands call the run; "": name none.
         only: this agent; None: all.
     """
     # Where nothing came from the cache, its column goes to the titles.
@@ -148,7 +94,7 @@ def agent_table(
         label = view.label(agent)
         state = style(pad(safe(label), _STATE_COLUMNS), state_color(label))
         yield f"{name} {state}{_figures(agent, until, shown)}"
-        for note in [*whole, *_notes(agent, view, now, handle)]:
+        for note in [*whole, *_notes(agent, view, now)]:
             yield style(fill(safe(note), indent=branch.under), "dim")
 
 
@@ -184,9 +130,7 @@ def _figures(
     return "".join(" " + pad(texts[name], n, right=True) for name, n in columns)
 
 
-def _notes(
-    agent: AgentView, view: RunView, now: datetime | None, handle: str
-) -> Iterator[str]:
+def _notes(agent: AgentView, view: RunView, now: datetime | None) -> Iterator[str]:
     """Yield what a person must know of an agent besides its figures, a line each."""
     doing = view.doing(agent, now)
     if doing and agent.state != "waiting":
@@ -200,7 +144,7 @@ def _notes(
         yield "usd by model: " + ", ".join(
             f"{model} {dollars(cost['usd'])}" for model, cost in costs
         )
-    if edited := _edited(agent, handle):
+    if edited := _edited(agent):
         yield edited
     if agent.unsupported:
         what = count_phrase(agent.unsupported, "finding")
@@ -214,14 +158,14 @@ def _notes(
     yield from _undelivered(agent, view)
 
 
-def _edited(agent: AgentView, handle: str) -> str:
+def _edited(agent: AgentView) -> str:
     """Return how often its context was cut down and how to see what went, or ""."""
     counts = (("clear", agent.clears), ("compaction", agent.compactions))
     named = [count_phrase(count, noun) for noun, count in counts if count]
-    if agent.compactions and handle:
-        what = f"`orchestrate diff {handle} {agent.id} {agent.compactions}`"
-        named.append(f"what went: {what}")
-    return f"context: {', '.join(named)}" if named else ""
+    told = f"context: {', '.join(named)}" if named else ""
+    if agent.compactions:
+        told += f"; what went: `orchestrate diff RUN {agent.id} {agent.compactions}`"
+    return told
 
 
 def _undelivered(agent: AgentView, view: RunView) -> Iterator[str]:
@@ -285,7 +229,9 @@ def summary_lines(
         yield fill(text, indent=_INDENT + "  ", first=label + "- ")
     known = [seq for each in reasons for seq in each.seqs[-1:]]
     if known:
-        yield _row("look there", f"orchestrate logs {safe(handle)} --around {known[0]}")
+        # On one line, to be copied.
+        command = f"orchestrate logs {safe(handle)} --around {known[0]}"
+        yield pad("look there", _LABEL_COLUMNS) + command
     yield _row("time", _times(view, now))
     yield _row("tokens", _tokens(view))
     if missed := _cache_misses(view):

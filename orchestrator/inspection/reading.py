@@ -20,13 +20,14 @@ from orchestrator.store.lock import is_held
 from orchestrator.store.reading import read_events
 
 __all__ = [
+    "ENDED",
     "RunSummary",
     "load_run",
     "summarize",
     "true_state",
 ]
 
-_ENDED = frozenset({"done", "failed", "partial", "parked", "interrupted"})
+ENDED = frozenset({"done", "failed", "partial", "parked", "interrupted"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ def summarize(folder: RunFolder) -> RunSummary:
 
 def true_state(state: str, folder: RunFolder) -> str:
     """Return the state of a run: that of its log, or what the lock says of it."""
-    if state in _ENDED:
+    if state in ENDED:
         return state
     if is_held(folder):
         return state or "running"

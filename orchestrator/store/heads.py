@@ -25,7 +25,15 @@ from orchestrator.store.reading import (
 )
 from orchestrator.store.records import records_of
 
-__all__ = ["Head", "Wants", "head_of", "last_chosen", "read_chosen", "whole_end"]
+__all__ = [
+    "Head",
+    "Wants",
+    "head_of",
+    "last_chosen",
+    "last_event",
+    "read_chosen",
+    "whole_end",
+]
 
 _HEAD = re.compile(
     rb'\{"v":\d+,"seq":(\d+),"at":"([^"\\]*)","run":"[^"\\]*","agent":"([^"\\]*)",'
@@ -154,6 +162,25 @@ def last_chosen(
     if found is None:
         found = deque(read_chosen(path, wants, stop=stop), maxlen=most)
     return list(found)
+
+
+def last_event(path: Path) -> Event | None:
+    """Return the record on the last line; None: that is not one whole record.
+
+    Nothing else of the log is looked at: it may stand there out of place.
+
+    Raises:
+        StoreError: the file cannot be opened or read.
+    """
+    try:
+        with path.open("rb") as file:
+            lines = _lines_before(file, file.seek(0, 2))
+            unfinished, last = next(lines, b""), next(lines, b"")
+    except OSError as error:
+        raise store_error("read the log", path, error) from error
+    found = records_of(last) if last and not unfinished else None
+    is_one = found is not None and len(found.events) == 1 and not found.why
+    return found.events[0] if found is not None and is_one else None
 
 
 def whole_end(path: Path) -> int:

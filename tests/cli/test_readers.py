@@ -25,7 +25,7 @@ from sample_runs import (
 from orchestrator.cli.main import main
 from orchestrator.cli.notes_text import rendered_notes
 from orchestrator.cli.output import Style, width
-from orchestrator.cli.tables import run_table
+from orchestrator.cli.run_table import run_table
 from orchestrator.events import CacheMissed, ToolEnded
 from orchestrator.inspection.reading import RunSummary
 from orchestrator.store.layout import RunFolder
@@ -67,11 +67,12 @@ def test_the_folder_of_the_environment_may_lie_in_the_home(
 def test_runs_lists_the_newest_first(folder: RunFolder, capsys: Capture) -> None:
     halfway_run(folder.path.parent, OTHER_ID)
 
-    heading, first, second = out(capsys, "runs").splitlines()
+    heading, first, second, sums = out(capsys, "runs").splitlines()
 
     assert heading.split() == ["run", "state", "age", "agents", "tokens", "usd"]
     assert first.split()[:2] == [OTHER_ID, "crashed"]
     assert second.split()[:2] == [RUN_ID, "partial"]
+    assert sums.startswith("2 runs (1 crashed, 1 partial): ")
 
 
 def test_runs_shows_twenty_and_says_that_there_are_more(
@@ -83,9 +84,9 @@ def test_runs_shows_twenty_and_says_that_there_are_more(
 
     assert main(["runs"]) == 0
     shown, told = capsys.readouterr()
-    assert len(shown.splitlines()) == 21
+    assert len(shown.splitlines()) == 22
     assert told == "2 older ones: --all lists them\n"
-    assert len(out_json(capsys, "runs", "--all")) == 22
+    assert len(out_json(capsys, "runs", "--all")["runs"]) == 22
 
 
 def test_no_runs_says_how_to_start_one(capsys: Capture) -> None:
@@ -198,7 +199,7 @@ def test_a_bare_noun_matches_all_of_its_verbs(
 ) -> None:
     shown = out(capsys, "logs", "last", "--kind", "subagent").splitlines()
 
-    kinds = {line.split()[2] for line in shown}
+    kinds = {line.split()[3] for line in shown}
     assert kinds == {"subagent.accepted", "subagent.ended"}
     assert len(shown) == 6
 
@@ -206,7 +207,7 @@ def test_a_bare_noun_matches_all_of_its_verbs(
 def test_logs_of_one_agent(folder: RunFolder, capsys: Capture) -> None:
     shown = out(capsys, "logs", "last", "--agent", "a2").splitlines()
 
-    assert {line.split()[1] for line in shown} == {"a2"}
+    assert {line.split()[2] for line in shown} == {"a2"}
 
 
 def test_logs_as_json_are_the_events_of_the_log(

@@ -11,6 +11,7 @@ import pytest
 from deep_runs import QUESTION, ended_run, live_run
 
 from orchestrator.events import Event
+from orchestrator.inspection.figures import run_figures
 from orchestrator.inspection.run import RunView
 
 
@@ -189,7 +190,7 @@ def test_nobody_is_said_to_work_below_one_that_has_ended(live: RunView) -> None:
 
 
 def test_machines_are_told_the_same(ended: RunView) -> None:
-    agents: dict[str, Any] = {each["id"]: each for each in ended.to_dict()["agents"]}
+    agents: dict[str, Any] = {each["id"]: each for each in run_figures(ended)["agents"]}
 
     assert agents["a4"]["parent"] == "a3"
     assert agents["a5"]["asked"] == [QUESTION]
@@ -201,14 +202,14 @@ def test_machines_are_told_the_same(ended: RunView) -> None:
     ]
     assert agents["a3"]["outcome"] == "cancelled"
     assert agents["a1"]["reused_for"] == ["Who checks tokens"]
-    assert ended.to_dict()["reused_briefs"] == [
+    assert run_figures(ended)["reused_briefs"] == [
         {"title": "Who checks tokens", "agent": "a1"}
     ]
 
 
 def test_machines_are_told_what_is_done_now(live: RunView) -> None:
     agents = {
-        each["id"]: each["doing"] for each in live.to_dict(live.last_at)["agents"]
+        each["id"]: each["doing"] for each in run_figures(live, live.last_at)["agents"]
     }
 
     assert agents["a3"] == "waits for a4"
