@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +20,20 @@ from orchestrator.cli.output import (
     safe,
     state_color,
 )
-from orchestrator.errors import SpecError
-from orchestrator.events import Event
+from orchestrator.errors import SpecError, StoreError
+from orchestrator.events import Event, RunStarted
 from orchestrator.events.phrases import count_phrase
 from orchestrator.ids import HISTORY_REFERENCE, reference_of
+from orchestrator.inspection.figures import FIGURES_VERSION
 from orchestrator.inspection.pages import Pages
 from orchestrator.inspection.reading import load_run
 from orchestrator.inspection.sentences import describe
+from orchestrator.inspection.steps import Part, StepFilter
 from orchestrator.messages import Message, tool_calls
 from orchestrator.store.artifacts import Artifacts
+from orchestrator.store.heads import Head, read_chosen
 from orchestrator.store.layout import RunFolder, find_run
-from orchestrator.store.reading import DAMAGED, read_events
+from orchestrator.store.reading import DAMAGED, loaded
 from orchestrator.store.transcript import Edited, edits_of, rebuild
 
 __all__ = ["no_agent", "transcript"]
@@ -51,17 +55,20 @@ __all__ = ["no_agent", "transcript"]
     metavar="REF",
     help="Only that step (`h12`) or call (`h12.2`), whole; `h0` is the task.",
 )
+@click.option("--turn", "only", type=int, metavar="N", help="Only that turn, from 1.")
+@click.option("--last", type=click.IntRange(1), metavar="N", help="The newest so many.")
+@click.option("--tool", default="", metavar="NAME", help="Only calls of that tool.")
+@click.option("--grep", "text", default="", metavar="TEXT", help="Turns that have it.")
 @click.option("--full", is_flag=True, help="Long texts whole, the system prompt too.")
 @runs_dir_option
 @json_option
 def transcript(
     run: str,
     agent: str,
-    turn: int | None,
-    ref: str | None,
     full: bool,
     runs_dir: Path,
     as_json: bool,
+    **options: Any,  # noqa: ANN401 - click gives them
 ) -> None:
     """Show the conversation of AGENT (`lead`, `a1`, …) in RUN, oldest first.
 
@@ -69,10 +76,12 @@ def transcript(
     whole conversation; a line says where something was no longer sent from then on.
 
     `h12` is what step 12 said, called and brought, `h12.2` its second call and result;
-    so stubs and summaries name it, and `--step` shows it.
+    so stubs and summaries name it, and `--step` shows it. `--turn`, `--tool`, `--grep`
+    and `--last` combine; `--last` counts what the others leave.
     """
-    if turn is not None and ref is not None:
-        raise SpecError("does not go with `--view`: leave one out", field="--step")
+    given = _Given(**options)
+    turn, ref = given.turn, given.ref
+    given.check()
     folder = find_run(runs_dir, run)
     events, damaged = _agent_events(folder, agent)
     start = next((event for event in events if event.kind == "agent.started"), None)
@@ -83,24 +92,29 @@ def transcript(
     whole = rebuild(events, agent, as_sent=False)
     messages = whole if turn is None else rebuild(events, agent)
     system = start.data.get("system") or []
+    _warn_damaged(damaged)
+    named = {"v": FIGURES_VERSION, "run": folder.path.name, "agent": agent}
     if ref is not None:
-        _warn_damaged(damaged)
-        _print_part(whole, ref, as_json=as_json)
+        _print_part(whole, ref, named, as_json=as_json)
         return
+    parts = given.filter.of(messages)
     if as_json:
-        _warn_damaged(damaged)
-        tools = start.data.get("tools") or []
         edits = [] if turn is not None else edits_of(events, agent)
+        shown = [message for part in parts for message in part.messages]
         print_json(
             {
+                **named,
                 "system": system,
-                "tools": tools,
-                "messages": messages,
+                "tools": start.data.get("tools") or [],
+                "steps": [part.step for part in parts],
+                "messages": shown if not given.filter.is_empty else messages,
                 "edits": [_edit_row(each) for each in edits],
             }
         )
         return
-    _warn_damaged(damaged)
+    if not parts and not given.filter.is_empty:
+        _nothing(whole, given.filter)
+        return
     style = Style()
     title = safe(f"{agent}: {start.data.get('title', '')}")
     profile, model = start.data.get("profile", ""), start.data.get("model", "")
@@ -111,25 +125,117 @@ def transcript(
         )
         print(fill(f"as sent at turn {turn}, with the tools {names}"))
     detail: Detail = "exact" if turn is not None else "full" if full else "short"
+    notes = _notes(events, agent) if turn is None else {}
+    begun = len(start.data.get("first") or [])
+    if not given.filter.is_empty:
+        _print_parts(parts, notes, begun, detail=detail, style=style)
+        return
     for line in conversation_lines(
         system,
         messages,
         detail=detail,
         style=style,
-        notes=_notes(events, agent) if turn is None else None,
+        notes=notes,
         turns_before=_answers(whole) - _answers(messages),
-        begun=len(start.data.get("first") or []),
+        begun=begun,
     ):
         print(line)
     _print_ending(events, style)
 
 
-def _print_part(messages: list[Message], ref: str, *, as_json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """The options that choose parts, as they were given."""
+
+    turn: int | None
+    ref: str | None
+    only: int | None
+    last: int | None
+    tool: str
+    text: str
+
+    @property
+    def filter(self) -> StepFilter:
+        """Return which steps are wanted."""
+        return StepFilter(self.only, self.last, self.tool, self.text)
+
+    def check(self) -> None:
+        """Refuse options that have no sense together.
+
+        Raises:
+            SpecError: one is in the way of another.
+        """
+        if self.turn is not None and self.ref is not None:
+            raise SpecError("does not go with `--view`: leave one out", field="--step")
+        is_one = self.turn is not None or self.ref is not None
+        if is_one and not self.filter.is_empty:
+            other = "--view" if self.turn is not None else "--step"
+            raise SpecError(
+                "is shown whole: leave out `--turn`, `--last`, `--tool` and `--grep`",
+                field=other,
+            )
+
+
+def _print_parts(
+    parts: list[Part],
+    notes: dict[int, list[str]],
+    begun: int,
+    *,
+    detail: Detail,
+    style: Style,
+) -> None:
+    """Print some steps, and between them what was no longer sent."""
+    for index, part in enumerate(parts):
+        if index:
+            print()
+        behind = range(1, len(part.messages) + 1)
+        for line in conversation_lines(
+            [],
+            part.messages,
+            detail=detail,
+            style=style,
+            notes={n: notes[part.start + n] for n in behind if part.start + n in notes},
+            turns_before=max(part.step - 1, 0),
+            begun=None if part.step else begun,
+        ):
+            print(line)
+
+
+def _nothing(messages: list[Message], wanted: StepFilter) -> None:
+    """Say why no step was shown.
+
+    Raises:
+        SpecError: there is no such turn, or no call of that tool.
+    """
+    steps = _answers(messages)
+    if wanted.turn is not None and not 0 <= wanted.turn <= steps:
+        there = f"1 to {steps}, 0 is the task" if steps else "none"
+        raise SpecError(f"no turn {wanted.turn}; there are: {there}", field="--turn")
+    called = sorted(
+        {
+            str(call.get("name"))
+            for each in messages
+            if each["role"] == "assistant"
+            for call in tool_calls(each["content"])
+        }
+    )
+    if wanted.tool and wanted.tool not in called:
+        there = ", ".join(called) or "none"
+        raise SpecError(
+            f"no call of `{wanted.tool}`; it called: {there}", field="--tool"
+        )
+    print("nothing matches", file=sys.stderr)
+
+
+def _print_part(
+    messages: list[Message], ref: str, named: dict[str, Any], *, as_json: bool
+) -> None:
     """Print what a reference names, whole."""
     step, place = _reference(ref, _answers(messages))
     part = _part(messages, step, place)
     if as_json:
-        print_json({"ref": reference_of(step, place=place), "messages": part})
+        found = {"ref": reference_of(step, place=place), "messages": part}
+        print_json({**named, **found})
         return
     before = max(step - 1, 0)
     for line in conversation_lines(
@@ -202,12 +308,22 @@ def _answers(messages: Iterable[Message]) -> int:
 def _agent_events(folder: RunFolder, agent: str) -> tuple[list[Event], int]:
     """Return the events of one agent, and how many records of the log are lost."""
     found, damaged, pages = [], 0, Pages(os.environ)
-    for event in read_events(folder.events, Artifacts(folder.artifacts)):
-        if event.agent in ("", agent):
-            shown = pages.event(event)
+    artifacts = Artifacts(folder.artifacts)
+
+    def wants(head: Head) -> bool:
+        return head.agent == agent or head.kind == RunStarted.KIND
+
+    for event in read_chosen(folder.events, wants):
+        if event.kind == DAMAGED:
+            damaged += 1
+            continue
+        try:
+            shown = pages.event(loaded(event, artifacts))
+        except StoreError:  # a large field is gone, and the record with it
+            damaged += 1
+            continue
         if event.agent == agent:
             found.append(shown)
-        damaged += event.kind == DAMAGED
     return found, damaged
 
 
