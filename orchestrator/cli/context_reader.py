@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from orchestrator.cli.context_table import agent_lines, overview_lines
 from orchestrator.cli.options import json_option, runs_dir_option
 from orchestrator.cli.output import Style, print_json, safe
 from orchestrator.errors import SpecError
-from orchestrator.events import Event
 from orchestrator.ids import LEAD
 from orchestrator.inspection.compactions import compaction_of
 from orchestrator.inspection.context import AgentContext, contexts_of
@@ -25,9 +23,10 @@ from orchestrator.inspection.context_sums import (
     largest,
     tool_sums,
 )
-from orchestrator.store.artifacts import Artifacts
+from orchestrator.inspection.figures import FIGURES_VERSION
+from orchestrator.store.heads import read_chosen
 from orchestrator.store.layout import RunFolder, find_run
-from orchestrator.store.reading import read_events
+from orchestrator.store.reading import DAMAGED, read_events
 
 __all__ = ["context", "diff"]
 
@@ -67,7 +66,11 @@ def context(
 ) -> None:
     """Show what filled the context."""
     folder = find_run(runs_dir, run)
-    agents = contexts_of(read_events(folder.events))
+    agents = contexts_of(
+        read_events(folder.events)
+        if agent is None
+        else read_chosen(folder.events, lambda head: head.agent == agent)
+    )
     if agent is not None and agent not in agents:
         raise SpecError(_no_agent(folder, agent), field="--agent")
     if not agents:
@@ -89,7 +92,8 @@ def context(
     if as_json:
         chosen = agents.values() if agent is None else [agents[agent]]
         figures = [_figures(each) for each in chosen]
-        print_json({"run": folder.path.name, "agents": figures})
+        named = {"v": FIGURES_VERSION, "run": folder.path.name}
+        print_json({**named, "agents": figures})
         return
     style = Style()
     for line in agent_lines(shown, style=style) if shown else ():
@@ -135,26 +139,22 @@ def diff(
 ) -> None:
     """Show a compaction."""
     folder = find_run(runs_dir, run)
-    agents = contexts_of(_shown_events(folder, agent))
+    # Loaded only here: `context` shows nothing of what models said.
+    from orchestrator.inspection.shown_events import (  # noqa: PLC0415 - see above
+        shown_events,
+    )
+
+    events = shown_events(folder, lambda head: head.agent == agent, os.environ)
+    agents = contexts_of(each for each in events if each.kind != DAMAGED)
     if agent not in agents:
         raise SpecError(_no_agent(folder, agent))
     found = compaction_of(agents[agent], n)
     if as_json:
-        print_json({"run": folder.path.name, **found.to_dict()})
+        named = {"v": FIGURES_VERSION, "run": folder.path.name}
+        print_json({**named, **found.to_dict()})
         return
     for line in compaction_lines(found, style=Style(), full=full):
         print(line)
-
-
-def _shown_events(folder: RunFolder, agent: str) -> Iterator[Event]:
-    """Yield the events of one agent, whole, as they may be shown."""
-    # Loaded only here: `context` shows nothing of what models said.
-    from orchestrator.inspection.pages import Pages  # noqa: PLC0415 - see above
-
-    pages = Pages(os.environ)
-    for event in read_events(folder.events, Artifacts(folder.artifacts)):
-        if event.agent in ("", agent):
-            yield pages.event(event)
 
 
 def _no_agent(folder: RunFolder, agent: str) -> str:

@@ -20,20 +20,18 @@ from orchestrator.cli.output import (
     safe,
     state_color,
 )
-from orchestrator.errors import SpecError, StoreError
-from orchestrator.events import Event, RunStarted
+from orchestrator.errors import SpecError
+from orchestrator.events import Event
 from orchestrator.events.phrases import count_phrase
 from orchestrator.ids import HISTORY_REFERENCE, reference_of
 from orchestrator.inspection.figures import FIGURES_VERSION
-from orchestrator.inspection.pages import Pages
 from orchestrator.inspection.reading import load_run
 from orchestrator.inspection.sentences import describe
+from orchestrator.inspection.shown_events import shown_events
 from orchestrator.inspection.steps import Part, StepFilter
 from orchestrator.messages import Message, tool_calls
-from orchestrator.store.artifacts import Artifacts
-from orchestrator.store.heads import Head, read_chosen
 from orchestrator.store.layout import RunFolder, find_run
-from orchestrator.store.reading import DAMAGED, loaded
+from orchestrator.store.reading import DAMAGED
 from orchestrator.store.transcript import Edited, edits_of, rebuild
 
 __all__ = ["no_agent", "transcript"]
@@ -307,23 +305,12 @@ def _answers(messages: Iterable[Message]) -> int:
 
 def _agent_events(folder: RunFolder, agent: str) -> tuple[list[Event], int]:
     """Return the events of one agent, and how many records of the log are lost."""
-    found, damaged, pages = [], 0, Pages(os.environ)
-    artifacts = Artifacts(folder.artifacts)
-
-    def wants(head: Head) -> bool:
-        return head.agent == agent or head.kind == RunStarted.KIND
-
-    for event in read_chosen(folder.events, wants):
+    found, damaged = [], 0
+    for event in shown_events(folder, lambda head: head.agent == agent, os.environ):
         if event.kind == DAMAGED:
             damaged += 1
-            continue
-        try:
-            shown = pages.event(loaded(event, artifacts))
-        except StoreError:  # a large field is gone, and the record with it
-            damaged += 1
-            continue
-        if event.agent == agent:
-            found.append(shown)
+        else:
+            found.append(event)
     return found, damaged
 
 

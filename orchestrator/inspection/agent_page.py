@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from orchestrator.errors import StoreError
 from orchestrator.events import (
     Event,
-    RunStarted,
     SubagentAccepted,
     SubagentEnded,
 )
@@ -18,13 +16,11 @@ from orchestrator.events.answers import Answer
 from orchestrator.events.phrases import number, one_line
 from orchestrator.inspection.agents import AgentView
 from orchestrator.inspection.context import AgentContext, Edit
-from orchestrator.inspection.pages import Pages
 from orchestrator.inspection.sentences import describe
+from orchestrator.inspection.shown_events import shown_events
 from orchestrator.inspection.troubles import is_trouble
-from orchestrator.store.artifacts import Artifacts
-from orchestrator.store.heads import Head, read_chosen
+from orchestrator.store.heads import Head
 from orchestrator.store.layout import RunFolder
-from orchestrator.store.reading import loaded
 
 __all__ = ["AgentPage", "Compacted", "Finding", "agent_page", "findings_of"]
 
@@ -178,19 +174,14 @@ def agent_page(folder: RunFolder, view: AgentView, env: Mapping[str, str]) -> Ag
     Raises:
         StoreError: the log cannot be read.
     """
-    page, pages = AgentPage(view), Pages(env)
-    artifacts = Artifacts(folder.artifacts)
-    about = (RunStarted.KIND, SubagentAccepted.KIND, SubagentEnded.KIND)
+    page = AgentPage(view)
+    about = (SubagentAccepted.KIND, SubagentEnded.KIND)
 
     def wants(head: Head) -> bool:
         return head.agent == view.id or head.kind in about
 
-    for event in read_chosen(folder.events, wants):
-        try:
-            whole = loaded(event, artifacts)
-        except StoreError:  # a large field is gone: the rest is not
-            whole = event
-        page.apply(pages.event(whole))
+    for event in shown_events(folder, wants, env):
+        page.apply(event)
     return page
 
 

@@ -96,7 +96,7 @@ def test_whoever_looks_at_it_is_told(capsys: Capture) -> None:
         else:
             assert WORDS.replace("`", "") in told.replace("`", ""), command
             assert told.count("orchestrate resume") == 1, command
-    [run] = as_json(capsys, "runs")
+    [run] = as_json(capsys, "runs")["runs"]
     found = as_json(capsys, "show", "last")
     for each in (run, found):
         assert each["state"] == "parked"
