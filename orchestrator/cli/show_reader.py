@@ -10,7 +10,6 @@ from pathlib import Path
 
 import click
 
-from orchestrator.cli.agent_text import agent_lines
 from orchestrator.cli.breakdown_tables import BREAKDOWNS
 from orchestrator.cli.changes_text import (
     Found,
@@ -24,7 +23,6 @@ from orchestrator.cli.output import Style, fill, pad, print_json, safe, safe_lin
 from orchestrator.cli.tables import agent_table, summary_lines
 from orchestrator.errors import SpecError
 from orchestrator.events.phrases import count_phrase, quoted
-from orchestrator.inspection.agent_page import agent_page
 from orchestrator.inspection.agents import AgentView
 from orchestrator.inspection.changes import diffs_of
 from orchestrator.inspection.figures import FIGURES_VERSION, run_figures
@@ -121,6 +119,12 @@ def _print_tables(view: RunView, agent: str | None, ways: Sequence[str]) -> None
 def _print_agent(
     folder: RunFolder, view: RunView, agent: AgentView, *, as_json: bool
 ) -> None:
+    # Loaded only here: what redacts takes as long as all the rest.
+    from orchestrator.cli.agent_text import agent_lines  # noqa: PLC0415 - see above
+    from orchestrator.inspection.agent_page import (  # noqa: PLC0415 - see above
+        agent_page,
+    )
+
     now = _now(view)
     page = agent_page(folder, agent, os.environ)
     if as_json:

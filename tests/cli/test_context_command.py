@@ -512,7 +512,9 @@ def test_a_reference_to_nothing_says_what_there_is(
 def test_show_counts_clears_and_compactions(folder: RunFolder, capsys: Capture) -> None:
     text = out(capsys, "show", "last")
 
-    assert re.search(r"lead limits .*\n│ +context: 1 clear, 1 compaction; what went:\n", text)
+    assert re.search(
+        r"lead limits .*\n│ +context: 1 clear, 1 compaction; what went:", text
+    )
     lead, child = out_json(capsys, "show", "last")["agents"]
     assert (lead["clears"], lead["compactions"]) == (1, 1)
     assert (child["clears"], child["compactions"]) == (0, 0)
