@@ -91,25 +91,31 @@ def _dearest(view: RunView, found: Costliest) -> str:
         f"{found.agent} {quoted(agent.title)} took {found.share:.0%} of {what} of "
         f"{count} subagents ({took})"
     )
-    why = [_factor(each) for each in found.factors]
+    why = [
+        _factor(each, "others " if not index else "")
+        for index, each in enumerate(found.factors)
+    ]
     if found.model:
         why.append(f"asks {found.model}, others do not")
     return safe(f"{head}: {', '.join(why) or 'in no figure far from the others'}")
 
 
-def _factor(factor: Factor) -> str:
+def _factor(factor: Factor, of: str) -> str:
+    """Return a figure and, in brackets, the median of the others."""
     value, others = factor.value, factor.others
     match factor.name:
         case "explored_tokens":
-            return f"explored {tokens(value)} (others {tokens(others)})"
+            return f"explored {tokens(value)} ({of}{tokens(others)})"
         case "output_tokens":
-            return f"wrote {tokens(value)} ({tokens(others)})"
+            return f"wrote {tokens(value)} ({of}{tokens(others)})"
         case "tokens_per_turn":
-            return f"{tokens(value)} sent a turn ({tokens(others)})"
+            return f"{tokens(value)} sent a turn ({of}{tokens(others)})"
         case "cache_share":
-            return f"only {value:.0%} from the cache ({others:.0%})"
+            return f"only {value:.0%} from the cache ({of}{others:.0%})"
         case name:
-            return f"{count_phrase(int(value), _FACTORS.get(name, name))} ({others:g})"
+            return (
+                f"{count_phrase(int(value), _FACTORS.get(name, name))} ({of}{others:g})"
+            )
 
 
 def _waited(view: RunView) -> str:
@@ -119,7 +125,7 @@ def _waited(view: RunView) -> str:
     told = [
         f"{duration(seconds)} {wait_words[what]} ({seconds / total:.0%})"
         for what, seconds in waits.items()
-        if what != "subagents" and seconds >= 1 and total and seconds / total >= 0.05
+        if what != "subagents" and seconds >= 2 and seconds >= total * 0.1
     ]
     return f"{', '.join(told)} of the agents' time; see --by wait" if told else ""
 

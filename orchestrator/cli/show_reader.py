@@ -207,6 +207,8 @@ def _remarks(view: RunView) -> Iterator[str]:
         more = ", …" if len(refused) > 1 else ""
         yield fill(safe(text + quoted(refused[0][0]) + more), indent="  ", first="! ")
     for agent, limit in view.limits_reached[:MAX_LISTED]:
+        if any(agent and f"subagent {agent} " in each for each in view.missing):
+            continue  # it is said there
         who = f"agent {agent}" if agent else "the run"
         yield f"! {safe(who)} reached its limit `{safe(limit)}`"
     if view.damaged:

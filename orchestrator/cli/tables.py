@@ -55,6 +55,7 @@ _FIGURES = (
 _STATE_COLUMNS = 10
 _DEEP_NAME_COLUMNS = 30
 """Of the names: with fewer, a tree of several levels is drawn closer."""
+_MOST_OPEN = 200
 _LEAST_TITLE = 6
 """Columns of a title below which it goes on a line of its own."""
 
@@ -135,8 +136,14 @@ def _notes(agent: AgentView, view: RunView, now: datetime | None) -> Iterator[st
     doing = view.doing(agent, now)
     if doing and agent.state != "waiting":
         yield f"now: {doing}"
+    is_told = any(agent.reason in each for each in view.missing)
     if agent.reason and view.label(agent) not in ("complete", "done"):
-        yield agent.reason
+        yield from () if is_told else (agent.reason,)
+    elif unread := agent.answers.brief.open_questions:
+        more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
+        yield f"open: {cut(unread[0], _MOST_OPEN)}{more}"
+    if wrapped := agent.usage.wrapped_up:
+        yield f"was told to wrap up (#{wrapped[1]}): {wrapped[0]} nearly used up"
     for model in agent.refused_by:
         yield f"{model} refused; {agent.model} went on in its place"
     if len(agent.by_model) > 1:
@@ -164,7 +171,10 @@ def _edited(agent: AgentView) -> str:
     named = [count_phrase(count, noun) for noun, count in counts if count]
     told = f"context: {', '.join(named)}" if named else ""
     if agent.compactions:
-        told += f"; what went: `orchestrate diff RUN {agent.id} {agent.compactions}`"
+        last = agent.compactions
+        which = "1" if last == 1 else f"N`, N from 1 to {last}"
+        told += f"; what went: `orchestrate diff RUN {agent.id} {which}"
+        told += "`" if last == 1 else ""
     return told
 
 
@@ -267,8 +277,11 @@ def _row(label: str, text: str) -> str:
 
 
 def _state(view: RunView, handle: str, style: Style) -> str:
-    state = safe(view.state)
-    reason = safe(view.reason) or {
+    state, told = safe(view.state), view.reason
+    if told in view.missing:  # each is said below
+        count = len(view.missing)
+        told = f"{count_phrase(count, 'thing')} missing or wrong"
+    reason = safe(told) or {
         "crashed": "its process is gone without saying why",
         "running": "at work",
     }.get(view.state, "")

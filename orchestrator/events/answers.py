@@ -123,6 +123,12 @@ class Answer:
         self.items = len(items) if isinstance(items, list) else 0
 
     @property
+    def open_questions(self) -> list[str]:
+        """Return what it says is not answered, a line each, as far as it is kept."""
+        questions = self.findings.get("open_questions")
+        return [one_line(q) for q in (questions if isinstance(questions, list) else [])]
+
+    @property
     def unsupported_claims(self) -> list[str]:
         """Return the claims whose evidence was not found, as far as they are kept."""
         items = self.findings.get("items")

@@ -21,6 +21,7 @@ from orchestrator.events import (
     ModelRetried,
     PermissionAnswered,
     PermissionAsked,
+    TextAdded,
     ToolEnded,
     ToolStarted,
     WorkTime,
@@ -147,6 +148,8 @@ class AgentUsage:
     window_tokens: int = 0
     """What it may be sent at most; 0: the log does not tell."""
     edits: list[Edited] = field(default_factory=list)
+    wrapped_up: tuple[str, int] | None = None
+    """Limit that it was told is nearly used up, and the event that tells of it."""
     _model: str = ""
     _asked: ModelUse | None = None
     """Of the request that is out."""
@@ -210,6 +213,8 @@ class AgentUsage:
             "waits_s": {name: round(spent, 3) for name, spent in waits.items()},
             "repeated_reads": self.repeats,
             "window_tokens": self.window_tokens or None,
+            "wrapped_up": self.wrapped_up
+            and {"limit": self.wrapped_up[0], "seq": self.wrapped_up[1]},
             "peak": self.peak and self.peak.to_dict(),
         }
 
@@ -316,6 +321,10 @@ class AgentUsage:
             if not self._joins:
                 self._end_wait("subagents")
 
+    def _told(self, event: Event, data: Data) -> None:
+        if data.get("reason") == "wrap_up":
+            self.wrapped_up = str(data.get("limit", "")), event.seq
+
     def _asks_person(self, _event: Event, _data: Data) -> None:
         self.begin_wait("person")
 
@@ -338,6 +347,7 @@ class AgentUsage:
         ModelFailed.KIND: _failed,
         ToolStarted.KIND: _tool_started,
         ToolEnded.KIND: _tool_ended,
+        TextAdded.KIND: _told,
         PermissionAsked.KIND: _asks_person,
         PermissionAnswered.KIND: _hears_person,
         ContextCleared.KIND: _edited,
