@@ -90,12 +90,28 @@ def init(file: Path) -> None:
     click.echo(f"wrote {file}; next: orchestrate check {file}", err=True)
 
 
-@click.command()
-def schema() -> None:
-    """Print the JSON Schema of the task file, for editors."""
-    from orchestrator.spec.task_schema import task_schema
+# What `--json` of these commands prints has a schema; `events`: a line of the log.
+_WITH_SCHEMA = (
+    "task", "show", "logs", "runs", "transcript", "context", "diff", "notes", "events",
+)  # fmt: skip
 
-    print_json(task_schema())
+
+@click.command()
+@click.argument("of", type=click.Choice(_WITH_SCHEMA), default="task")
+def schema(of: str) -> None:
+    """Print a JSON Schema: of the task file, for editors, or of JSON that is printed.
+
+    OF is a command, for what it prints with --json, or `events`, for the lines of
+    events.jsonl. Within a version (`v`) fields are only added.
+    """
+    if of == "task":
+        from orchestrator.spec.task_schema import task_schema
+
+        print_json(task_schema())
+        return
+    from orchestrator.inspection.shapes import schema_of
+
+    print_json(schema_of(of))
 
 
 @click.command()
