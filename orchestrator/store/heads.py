@@ -143,7 +143,9 @@ def last_chosen(
 ) -> list[Event]:
     """Return the newest events that are wanted, oldest first.
 
-    They are the last of `read_chosen`; as a rule the log is read from its end.
+    They are those that `read_chosen` yields and that are wanted, the last of them; as a
+    rule the log is read from its end. Only what follows such a line is known there: not
+    that, further up, two records from elsewhere hide all that comes behind them.
 
     Args:
         path: the log; large fields stay references.
@@ -160,7 +162,8 @@ def last_chosen(
     except OSError as error:
         raise store_error("read the log", path, error) from error
     if found is None:
-        found = deque(read_chosen(path, wants, stop=stop), maxlen=most)
+        chosen = read_chosen(path, wants, stop=stop)
+        found = deque((e for e in chosen if wants(head_of(e))), maxlen=most)
     return list(found)
 
 
