@@ -122,6 +122,8 @@ def _waited(view: RunView) -> str:
     """Return what agents waited for, but for subagents, where it is of note."""
     waits = waits_of(view.agents.values())
     total = sum(each.seconds() for each in view.agents.values()) + waits["room"]
+    if total <= 0:
+        return ""
     told = [
         f"{duration(seconds)} {wait_words[what]} ({seconds / total:.0%})"
         for what, seconds in waits.items()

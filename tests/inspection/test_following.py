@@ -11,6 +11,7 @@ from sample_runs import halfway_run, open_script, survey
 
 from orchestrator.errors import StoreError
 from orchestrator.inspection.board import board_of
+from orchestrator.inspection.figures import run_figures
 from orchestrator.inspection.following import (
     MAX_READ,
     follow_events,
