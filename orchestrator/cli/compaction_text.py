@@ -37,6 +37,7 @@ _HOW = {
 _FIRST, _LAST = 6, 3
 """Of a long list, what is shown; one that is a little longer stays whole."""
 _SLACK = 3
+_LINE_COLUMNS = 4000
 _TEXT_TIMES = 8
 """Lines of the text that are shown, in those of a list."""
 _FINE = {"length": "short enough"}
@@ -212,7 +213,9 @@ def _text(found: Compaction, style: Style, times: int) -> Iterator[str]:
             yield _rest(line).replace("more;", "more lines;")
         elif line.strip():
             start = "  " + line[: len(line) - len(line.lstrip())]
-            yield fill(line.strip(), indent=start)
+            # A line beyond all reading is cut, unless all of it is wanted.
+            shown = cut(line, _LINE_COLUMNS) if times else line
+            yield fill(shown.strip(), indent=start[:_LABEL])
         else:
             yield ""
 

@@ -18,6 +18,9 @@ Detail = Literal["short", "full", "exact"]
 
 SHORT_LINES = 12
 SHORT_CHARS = 1200
+# What agents are told and say is shown whole, unless it is beyond all reading.
+TEXT_LINES = 400
+TEXT_CHARS = 20_000
 # Calls whose input is the point: it is shown whole, not as a phrase.
 _INPUT_IS_TEXT = {
     "bash": "command", "finish": "report", "update_notes": "text",
@@ -127,7 +130,10 @@ def _block(
     kind = block.get("type")
     if kind == "text":
         text = str(block.get("text", ""))
-        yield from _body(text, "", whole=True, style=style, wrap=wrap)
+        if not whole and _is_within(text, TEXT_LINES, TEXT_CHARS):
+            whole = True
+        most = TEXT_LINES, TEXT_CHARS
+        yield from _body(text, "", whole=whole, style=style, wrap=wrap, most=most)
     elif kind == "thinking":
         yield style("(thinking)", "dim")
         text = str(block.get("thinking", ""))
@@ -214,6 +220,10 @@ def _not_text(content: str | list[Block]) -> Iterator[str]:
                 yield f"  ({safe(str(block.get('type')))} block)"
 
 
+def _is_within(text: str, lines: int, chars: int) -> bool:
+    return len(text) <= chars and text.count("\n") < lines
+
+
 def _body(
     text: str,
     indent: str,
@@ -222,16 +232,17 @@ def _body(
     style: Style,
     dim: bool = False,
     wrap: bool = False,
+    most: tuple[int, int] = (SHORT_LINES, SHORT_CHARS),
 ) -> Iterator[str]:
     harmless = safe_lines(text)
     lines = harmless.split("\n")
     shown = lines
     if not whole:
         shown, used = [], 0
-        for line in lines[:SHORT_LINES]:
-            shown.append(line[: SHORT_CHARS - used])
+        for line in lines[: most[0]]:
+            shown.append(line[: most[1] - used])
             used += len(line)
-            if used >= SHORT_CHARS:
+            if used >= most[1]:
                 break
     for line in shown:
         text = fill(line, indent=indent) if wrap and line.strip() else indent + line
