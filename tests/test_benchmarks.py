@@ -16,6 +16,7 @@ TINY: dict[str, tuple[tuple[int, ...], str]] = {
     "live_cost.py": ((2, 3, 1, 3), "3 subagents"),
     "log_cost.py": ((300,), "after each event"),
     "long_runs.py": ((700,), "resume: all, snapshot"),
+    "reading_cost.py": ((700,), "transcript a5"),
     "redaction_cost.py": ((20_000,), "logs: and personal"),
     "replay_speed.py": ((3, 3), "its replay"),
     "sandbox_cost.py": ((2, 50), "a call of bash that may write"),
