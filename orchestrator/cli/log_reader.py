@@ -17,11 +17,13 @@ from orchestrator.cli.output import (
     Style,
     clock_time,
     cut,
+    fill,
     is_terminal,
     pad,
     print_json,
     safe,
     terminal_width,
+    width,
 )
 from orchestrator.cli.when import event_number, moment_of
 from orchestrator.errors import SpecError
@@ -52,8 +54,8 @@ _OR_NUMBER = " or an event number (`#120`)"
 LOGS_HELP = """Show what happened in RUN: one line an event, oldest first.
 
 Each line has the number of the event, the time of day, the agent, the kind and what
-happened. A line is cut at the edge of a terminal; piped, it is whole. All filters
-combine, also with --follow.
+happened. A line is cut at the edge of a terminal, but for --errors, --around and
+--cause; piped, it is whole. All filters combine, also with --follow.
 
 \b
 logs last --errors               what went wrong
@@ -103,12 +105,14 @@ def logs(run: str, follow: bool, runs_dir: Path, as_json: bool, **options: Any) 
         events = _paged(folder, events)
     style, is_empty = Style(), True
     marked = given.number("near") or given.number("cause")
+    wraps = bool(marked) or given.errors
     for event in events:
         is_empty = False
         if as_json:
             print_json(event.to_dict(), is_line=True)
         else:
-            print(_log_line(event, style, is_marked=event.seq == marked), flush=follow)
+            line = _log_line(event, style, is_marked=event.seq == marked, wraps=wraps)
+            print(line, flush=follow)
     if is_empty:
         print(_nothing(folder, selection), file=sys.stderr)
 
@@ -237,7 +241,12 @@ def _named(names: set[str]) -> str:
     return ", ".join(there[:_MOST_NAMED]) + rest or "none"
 
 
-def _log_line(event: Event, style: Style, *, is_marked: bool) -> str:
+def _wrapped(text: str, before: int) -> str:
+    """Return text that goes on below itself, behind so many columns."""
+    return fill(text, indent=" " * before).lstrip(" ")
+
+
+def _log_line(event: Event, style: Style, *, is_marked: bool, wraps: bool) -> str:
     number = f"#{event.seq}" if event.seq else "-"
     at = clock_time(moment(event.at))
     agent, kind, text = (
@@ -245,7 +254,8 @@ def _log_line(event: Event, style: Style, *, is_marked: bool) -> str:
     )
     head = f"{number:>5} {at} {pad(agent, 5)}{pad(kind, 18)}  "
     if is_terminal():
-        text = cut(text, terminal_width() - len(head))
+        room = terminal_width() - width(head)
+        text = _wrapped(text, width(head)) if wraps else cut(text, room)
     if not style.is_on:
         return head + text
     color = "red" if is_trouble(event) else ""

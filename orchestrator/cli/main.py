@@ -66,7 +66,10 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Prepare": {
         "init": (f"{_SPEC}:init", "Write a starter task file."),
         "check": (f"{_SPEC}:check", "Check a task file; spends nothing."),
-        "schema": (f"{_SPEC}:schema", "JSON Schema of the task file, for editors."),
+        "schema": (
+            f"{_SPEC}:schema",
+            "JSON Schema: of the task file, of printed JSON.",
+        ),
         "agents": (f"{_SPEC}:agents", "Agent profiles, and which file each is from."),
         "tools": (f"{_SPEC}:tools", "Tools that agents can be given."),
         "doctor": (f"{_SPEC}:doctor", "What is installed, configured and reachable."),

@@ -12,10 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sample_runs import finished_run, halfway_run
 
+from orchestrator.cli.agent_text import agent_lines
+from orchestrator.cli.breakdown_tables import BREAKDOWNS
 from orchestrator.cli.live_text import live_lines
 from orchestrator.cli.output import Style
 from orchestrator.cli.tables import agent_table, next_step, summary_lines
 from orchestrator.events import KINDS, Event
+from orchestrator.inspection.agent_page import AgentPage
 from orchestrator.inspection.figures import run_figures
 from orchestrator.inspection.run import RunView, moment
 from orchestrator.inspection.sentences import describe
@@ -296,6 +299,14 @@ def test_no_event_whatever_its_fields_breaks_a_reader(events: list[Event]) -> No
     assert list(summary_lines(view, handle="r", now=NOW, style=style))
     assert list(agent_table(view, now=NOW, style=style))
     assert live_lines(view, now=NOW, columns=80, rows=24, style=style)
+    for table in BREAKDOWNS.values():
+        assert list(table([*view.agents.values()], style=style, now=NOW))
+    for agent in view.agents.values():
+        page = AgentPage(agent)
+        for each in events:
+            page.apply(each)
+        page.to_dict(NOW)
+        assert list(agent_lines(page, view, handle="r", now=NOW, style=style))
 
 
 def test_what_is_live_counts_up_to_now_from_what_the_newest_event_carries() -> None:
