@@ -139,7 +139,7 @@ def _notes(agent: AgentView, view: RunView, now: datetime | None) -> Iterator[st
     is_told = any(agent.reason in each for each in view.missing)
     if agent.reason and view.label(agent) not in ("complete", "done"):
         yield from () if is_told else (agent.reason,)
-    elif unread := agent.answers.brief.open_questions:
+    elif agent.status == "partial" and (unread := agent.answers.brief.open_questions):
         more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
         yield f"open: {cut(unread[0], _MOST_OPEN)}{more}"
     if wrapped := agent.usage.wrapped_up:

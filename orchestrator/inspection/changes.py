@@ -44,8 +44,9 @@ class Changes:
     def apply(self, event: Event) -> None:
         """Take over one event."""
         call = event.agent, str(event.data.get("call"))
-        if event.kind == ToolStarted.KIND and event.data.get("name") in _CHANGING:
-            self._open[call] = str(event.data["name"])
+        name = str(event.data.get("name"))
+        if event.kind == ToolStarted.KIND and name in _CHANGING:
+            self._open[call] = name
         elif event.kind == ToolEnded.KIND:
             tool = self._open.pop(call, None)
             if tool and event.data.get("content") == UNKNOWN:
