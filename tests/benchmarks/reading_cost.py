@@ -12,18 +12,24 @@ import io
 import sys
 import tempfile
 import tracemalloc
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 
 from long_logs import long_run
+from real_runs import offline_run
 from stopwatch import median_of, print_table
 
 from orchestrator.cli.main import main as command
-from orchestrator.store.layout import RunFolder
+from orchestrator.inspection.reading import RunSummary, summarize
+from orchestrator.inspection.run_list import quick_summary
+from orchestrator.store.layout import RunFolder, list_runs
 from orchestrator.store.reading import read_events
 
 SIZES = (1000, 100_000)
 TIMES = 3
+RUNS = 1000
 ROWS: tuple[tuple[str, ...], ...] = (
     ("show",),
     ("show", "--by", "tool"),
@@ -55,6 +61,35 @@ def main(*sizes: int) -> None:
         with tempfile.TemporaryDirectory() as name:
             run = long_run(Path(name), size)
             _print(run)
+    with tempfile.TemporaryDirectory() as name:
+        _print_list(Path(name))
+
+
+def _print_list(folder: Path) -> None:
+    """Print what a list of many runs takes, with their logs and without."""
+    one = offline_run(folder)
+    many = folder / "many"
+    for number in range(RUNS):
+        copy = many / f"20261129-{number // 3600:02}{number // 60 % 60:02}00-x-{number}"
+        copy.mkdir(parents=True)
+        for path in (one.events, one.run_json, one.task):
+            (copy / path.name).hardlink_to(path)
+    folders = list_runs(many)
+    ways = (("from run.json", quick_summary), ("from the log", summarize))
+    costs = {
+        name: median_of(1, partial(_each, way, folders)).cpu_s for name, way in ways
+    }
+    print_table(
+        f"Listing {RUNS} runs",
+        ("", "ms CPU"),
+        [(name, f"{cpu_s * 1000:.0f}") for name, cpu_s in costs.items()],
+    )
+
+
+def _each(
+    summary: Callable[[RunFolder], RunSummary], folders: Sequence[RunFolder]
+) -> list[RunSummary]:
+    return [summary(each) for each in folders]
 
 
 def _print(run: RunFolder) -> None:
@@ -63,7 +98,7 @@ def _print(run: RunFolder) -> None:
     base = median_of(TIMES, lambda: sum(1 for _ in read_events(run.events)))
     rows = [("read all", f"{base.cpu_s * 1000:.0f}", "1.00", "-")]
     for row in ROWS:
-        cost = median_of(TIMES, lambda row=row: _run(run, row))  # type: ignore[misc]
+        cost = median_of(TIMES, partial(_run, run, row))
         named = " ".join(row)
         peak = f"{_peak(run, row) / 1e6:.1f}" if named in MEASURED_FOR_MEMORY else "-"
         rows.append(

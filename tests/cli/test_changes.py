@@ -134,6 +134,14 @@ def test_a_call_that_was_cut_off_is_named_since_nobody_knows_what_it_changed() -
     )
 
 
+def test_the_changes_of_one_agent(runs: Path, capsys: Capture) -> None:
+    changed_run(runs, ("a1", "a.py", "x\n", "y\n"), ("a2", "b.py", None, "z\n"))
+
+    assert "b.py" not in shown(capsys, "--changes", "--agent", "a1")
+    found = orjson.loads(shown(capsys, "--changes", "--agent", "a2", "--json"))
+    assert [each["path"] for each in found["changes"]] == ["b.py"]
+
+
 def test_a_run_without_changes_says_so(runs: Path, capsys: Capture) -> None:
     finished_run(runs)
 
