@@ -20,10 +20,11 @@ from orchestrator.cli.output import (
     terminal_width,
 )
 from orchestrator.errors import StoreError
+from orchestrator.inspection.figures import FIGURES_VERSION
 from orchestrator.inspection.following import follow_text
 from orchestrator.inspection.noted import NotedSection, noted_sections
-from orchestrator.inspection.reading import summarize
 from orchestrator.inspection.run import moment
+from orchestrator.inspection.run_list import quick_summary
 from orchestrator.store.layout import RunFolder, find_run
 from orchestrator.store.notes_back import read_back
 
@@ -46,7 +47,8 @@ def notes(run: str, follow: bool, runs_dir: Path, as_json: bool) -> None:
     if text is None and not follow:
         message = f"no notes yet in {folder.path.name}"
         if as_json:
-            print_json({"run": folder.path.name, "path": None, "text": ""})
+            named = {"v": FIGURES_VERSION, "run": folder.path.name}
+            print_json({**named, "path": None, "text": "", "sections": []})
         print(safe(message), file=sys.stderr)
         return
     texts = iter([text or ""])
@@ -58,8 +60,8 @@ def notes(run: str, follow: bool, runs_dir: Path, as_json: bool) -> None:
         if count and not as_json:
             rule = f"── {clock_time(datetime.now(UTC))} "
             print("\n" + rule + "─" * (terminal_width() - len(rule)))
-        _print(folder, newer, as_json=as_json)
-    if summarize(folder).state == "crashed":
+        _print(folder, newer, as_json=as_json, is_line=follow)
+    if quick_summary(folder).state == "crashed":
         print(
             f"note: the run is crashed, nobody works on it; the notes are those of its "
             f"last moment (`orchestrate resume {safe(folder.handle)}` goes on)",
@@ -78,11 +80,12 @@ def _text_of(folder: RunFolder) -> str | None:
         ) from error
 
 
-def _print(folder: RunFolder, text: str, *, as_json: bool) -> None:
+def _print(folder: RunFolder, text: str, *, as_json: bool, is_line: bool) -> None:
     if as_json:
         sections = [each.to_dict() for each in noted_sections(folder, text)]
         value = {"run": folder.path.name, "path": str(folder.progress), "text": text}
-        print_json({**value, "sections": sections})
+        named = {"v": FIGURES_VERSION, **value}
+        print_json({**named, "sections": sections}, is_line=is_line)
     elif is_terminal():
         remarks = {
             each.section: _remark(each)

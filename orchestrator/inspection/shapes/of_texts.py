@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from orchestrator.inspection.shapes.figures import Shape, Version
 
 __all__ = ["Compaction", "Contexts", "Conversation", "Notes", "StepShown"]
 
 Block = dict[str, Any]
+
+
+class SectionShape(Shape):
+    """One section of the notes."""
+
+    section: str
+    text: str
+    by: Literal["", "lead", "person"]
+    """Who wrote to it last; "": nobody did."""
+    at: str
+    """When, RFC 3339, or ""."""
+    is_logged: bool
+    """false: a person changed it in the file, and no process has taken that in yet."""
 
 
 class Notes(Shape):
@@ -19,6 +32,7 @@ class Notes(Shape):
     path: str | None
     """null: there are none yet."""
     text: str
+    sections: list[SectionShape]
 
 
 class MessageShape(Shape):
@@ -294,6 +308,8 @@ class Compaction(Shape):
     """Thinking of the newest step stays."""
     files: list[dict[str, Any]]
     """Versions of the reopened files, as in `context.compacted`."""
+    opened: dict[str, list[int]]
+    """Path of each of those → where its part of `text` begins and ends, characters."""
     dropped: list[StepShape]
     kept: list[StepShape]
     asides: list[AsideShape]
