@@ -148,7 +148,7 @@ class RunView:
     @property
     def reasons(self) -> list[Reason]:
         """Return why it is not done, a line each, with the events that tell of it."""
-        is_fine = self.state in ("done", "running")
+        is_fine = self.state in ("done", "running", "paused")
         return [] if is_fine else self.story.reasons(self.missing, self.reason)
 
     def seconds(self, now: datetime | None = None) -> float:

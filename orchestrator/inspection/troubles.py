@@ -29,7 +29,7 @@ _ALWAYS = frozenset(
     }
 )
 _HAND_INS = frozenset({FindingsSubmitted.KIND, ReportSubmitted.KIND})
-_ENDS = frozenset({"done", "interrupted"})
+_ENDS = frozenset({"done", "interrupted", "paused"})
 _BAD_ENDS = frozenset({"failed", "limit"})
 
 TROUBLE_KINDS = (
@@ -42,7 +42,7 @@ def is_trouble(event: Event) -> bool:
     """Return whether an event tells of a failure, a refusal or a limit.
 
     So do calls that gave an error, what was handed in and sent back, subagents that
-    failed, and the end of a run that is not done; what a person stopped is none.
+    failed, and the end of a run that is not done; what people stopped is none.
     """
     kind, data = event.kind, event.data
     if kind in _ALWAYS:
