@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from orchestrator.cli.asking import TerminalAsker
     from orchestrator.cli.live import Mode
     from orchestrator.inspection.run import RunView
+    from orchestrator.runtime.live import Live
     from orchestrator.runtime.result import RunResult
-    from orchestrator.runtime.run import Live
     from orchestrator.spec.task import Task
 
 __all__ = ["ask", "resume", "run"]
@@ -92,7 +92,7 @@ def run(
     from orchestrator.cli.asking import terminal_asker  # noqa: PLC0415 - loads anyio
     from orchestrator.runtime.host import Host  # noqa: PLC0415 - loads pydantic
     from orchestrator.runtime.prepare import prepare  # noqa: PLC0415
-    from orchestrator.runtime.run import start  # noqa: PLC0415
+    from orchestrator.runtime.start import start  # noqa: PLC0415
     from orchestrator.spec.loader import blame  # noqa: PLC0415
 
     asker = terminal_asker(is_quiet=mode == "quiet")
@@ -186,7 +186,8 @@ def _go_on(
     from orchestrator.cli.asking import terminal_asker  # noqa: PLC0415 - loads anyio
     from orchestrator.inspection.reading import load_run  # noqa: PLC0415
     from orchestrator.runtime.host import Host  # noqa: PLC0415 - loads pydantic
-    from orchestrator.runtime.resume import read_past, resume_run  # noqa: PLC0415
+    from orchestrator.runtime.resume import read_past  # noqa: PLC0415
+    from orchestrator.runtime.start import resume_run  # noqa: PLC0415
     from orchestrator.store.layout import find_run  # noqa: PLC0415
 
     asker = terminal_asker(is_quiet=mode == "quiet")
@@ -256,7 +257,7 @@ def _show(
     from orchestrator.cli.live import open_view  # noqa: PLC0415
     from orchestrator.cli.signals import heard, stop_on_signal  # noqa: PLC0415
     from orchestrator.logs import configure  # noqa: PLC0415
-    from orchestrator.runtime.run import Live  # noqa: PLC0415
+    from orchestrator.runtime.live import Live  # noqa: PLC0415
 
     configure()
 

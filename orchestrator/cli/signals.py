@@ -12,7 +12,7 @@ from anyio.abc import TaskStatus
 
 from orchestrator.cli.output import is_terminal, silence
 from orchestrator.cli.typing_echo import echo_typing
-from orchestrator.runtime.run import Live
+from orchestrator.runtime.live import Live
 
 __all__ = ["heard", "stop_on_signal"]
 
@@ -47,7 +47,7 @@ async def stop_on_signal(
                         _end_now(number)
                     _leave_closed(terminals)
                     _tell("stopping; once more to end at once\n")
-                    live.scope.cancel()
+                    live.stop()
             finally:
                 # Leaving, it lets Ctrl-C raise wherever the program stands.
                 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

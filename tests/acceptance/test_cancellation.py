@@ -192,7 +192,8 @@ from pydantic import BaseModel
 from orchestrator.cli.signals import stop_on_signal
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.prepare import prepare
-from orchestrator.runtime.run import Live, start
+from orchestrator.runtime.live import Live
+from orchestrator.runtime.start import start
 from orchestrator.spec.task import Task
 from orchestrator.testing import ScriptedModel, call
 
