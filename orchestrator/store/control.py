@@ -19,6 +19,7 @@ from pathlib import Path
 import orjson
 
 from orchestrator.errors import StoreError
+from orchestrator.messages import clean_text
 from orchestrator.store.disk import store_error, write_derived
 from orchestrator.store.lock import Holder
 
@@ -82,7 +83,8 @@ def send(folder: Path, request: Request) -> Path:
     # Names sort by time, so that requests are taken in the order they were made.
     name = f"{time.time_ns():020d}-{secrets.token_hex(4)}{_SUFFIX}"
     path = folder / name
-    data = orjson.dumps(asdict(request)) + b"\n"
+    whole = {**asdict(request), "text": clean_text(request.text)}
+    data = orjson.dumps(whole) + b"\n"
     write_derived(path, data, within=folder.parent, sync=request.action == STEER)
     return path
 

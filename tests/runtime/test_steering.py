@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from pathlib import Path
 
-import anyio
+import anyio.to_thread
 import pytest
+from live_process import wait_until
 from run_bench import RunBench, finish, in_turn, last_results
 
 from orchestrator.api import Orchestrator
@@ -26,8 +27,6 @@ LINE = "A refund takes 14 days from the day the goods arrive."
 READ = call("read_file", path="refunds.md")
 READ_AGAIN = call("read_file", path="refunds.md", max_lines=1)
 REPORT = finish("It takes 14 days [refunds.md:1].")
-PATIENCE_S = 10
-LOOK_S = 0.01
 HOSTILE = [
     pytest.param("\x1b[31mred\x1b[0m \x07\u202etxet", "red", id="escapes and bidi"),
     pytest.param("half \ud800 a character", "half \ufffd a character", id="surrogate"),
@@ -78,9 +77,7 @@ class Says:
         control = run_of(self.bench).control
         paths = [send(control, Request(STEER, None, text=each)) for each in self.texts]
         self.names += [path.name for path in paths]
-        with anyio.fail_after(PATIENCE_S):
-            while pending(control):
-                await anyio.sleep(LOOK_S)
+        await anyio.to_thread.run_sync(wait_until, lambda: not pending(control))
         return self.step
 
 
@@ -237,9 +234,7 @@ async def test_a_program_steers_by_its_handle(bench: RunBench) -> None:
 
     async def says(_request: ModelRequest) -> Step:
         live.steer("Only Q3.")
-        with anyio.fail_after(PATIENCE_S):
-            while live.asked:
-                await anyio.sleep(LOOK_S)
+        await anyio.to_thread.run_sync(wait_until, lambda: not live.asked)
         return READ
 
     model = ScriptedModel(in_turn(says, REPORT))
