@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -82,7 +83,7 @@ class Paused:
     def kinds(self, kind: str) -> int:
         return sum(event.kind == kind for event in self.events)
 
-    def ask(self, action: str, **fields: str) -> None:
+    def ask(self, action: str, **fields: Any) -> None:
         by = None if action == STEER else holder(self.run.lock)
         send(self.run.control, Request(action, by, **fields))
 
@@ -95,7 +96,7 @@ class Paused:
 
 
 @asynccontextmanager
-async def at_work(paused: Paused, **fields: object) -> AsyncIterator[Paused]:
+async def at_work(paused: Paused, **fields: Any) -> AsyncIterator[Paused]:
     """Let it run in a task of its own; leaving waits for its end."""
 
     async def works() -> None:
@@ -118,7 +119,7 @@ class Pauses:
         self.step = step
         self.of: list[Paused] = []
 
-    def __call__(self, _request: ModelRequest) -> object:
+    def __call__(self, _request: ModelRequest) -> Awaitable[Step]:
         return self._answer()
 
     async def _answer(self) -> Step:
@@ -128,10 +129,10 @@ class Pauses:
         return self.step
 
 
-def one(bench: RunBench, *later: object) -> Paused:
+def one(bench: RunBench, *later: Any) -> Paused:
     """A lead that is paused at its second request."""
     pauses = Pauses(READ)
-    script = in_turn(READ, pauses, *later)  # type: ignore[arg-type]
+    script = in_turn(READ, pauses, *later)
     paused = Paused(bench, ScriptedModel(script))
     pauses.of.append(paused)
     return paused
