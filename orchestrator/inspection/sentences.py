@@ -273,7 +273,7 @@ def _report(data: Data) -> str:
     wrongs = ", ".join(one_line(each) for each in bad)
     also = [f"{len(bad)} wrong: {wrongs}"] if bad else []
     if data.get("unheard"):
-        also.append("a person had said something that the lead did not know")
+        return f"{verdict}: a person had said something that the lead did not know"
     return f"{verdict}: {', '.join([cited, *also, *_unfinished(data)])}"
 
 
