@@ -128,7 +128,7 @@ def test_each_thing_is_told_once_whatever_dies_when(
 
 def _is_said(record: dict[str, Any]) -> bool:
     is_received = record["kind"] == "control.received"
-    return is_received and record["data"]["action"] == STEER
+    return is_received and bool(record["data"]["action"] == STEER)
 
 
 def _to_its_end(bench: KillBench, place: Path, person: Person) -> Left:
