@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, redirect_stdout
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -175,13 +176,14 @@ def _go_on(
     asker = terminal_asker(is_quiet=not way.can_ask)
     host = Host.of_process(runs_dir=runs_dir, asker=asker)
     folder, overrides = find_run(runs_dir, run_name), overrides_of(settings)
-    is_live = is_held(folder) and not question
-    if is_live:
+    if is_held(folder) and not question:
         check_is_paused(folder)
+        # Its process has what it needs; here only the limits are looked at.
+        read_past(folder, replace(host, brings_model=True), overrides)
+        if after := let_go_on(folder, overrides):
+            return way.follow(folder, after)
     with _stdout_is_ours():
         past = read_past(folder, host, overrides, question=question)
-    if is_live and (after := let_go_on(folder, overrides)):
-        return way.follow(folder, after)
     told = (*past.prepared.notices, *past.notices)
     way.tell((*told, *_unasked(past.prepared.task, asker)))
     if way.detach:

@@ -35,6 +35,8 @@ async def stop_on_signal(
 ) -> None:
     """Stop gently at the first Ctrl-C, SIGTERM or SIGHUP, at once at the second.
 
+    A terminal that closes sends SIGHUP more than once: the shell and the system do.
+
     It listens from `task_status.started` on until it is cancelled.
     """
     terminals = [stream for stream in (sys.stdout, sys.stderr) if is_terminal(stream)]
@@ -43,7 +45,7 @@ async def stop_on_signal(
             task_status.started()
             try:
                 async for number in signals:
-                    if live.scope.cancel_called:
+                    if live.scope.cancel_called and number != signal.SIGHUP:
                         _end_now(number)
                     _leave_closed(terminals)
                     _tell("stopping; once more to end at once\n")
