@@ -10,6 +10,7 @@ import anyio
 
 from orchestrator.errors import SpecError
 from orchestrator.events import Event
+from orchestrator.messages import clean_text
 from orchestrator.store.control import GO_ON, PAUSE, STEER, Request
 from orchestrator.store.layout import RunFolder
 
@@ -32,6 +33,7 @@ class Live:
             as `paused`, and another one may go on with it.
         asked: what is asked by this handle and not taken yet, oldest first.
         taken: names of the requests that are in the log.
+        redact: replaces secrets, as the run does.
     """
 
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
@@ -41,6 +43,7 @@ class Live:
     keeps_paused: bool = True
     asked: deque[Request] = field(default_factory=deque)
     taken: set[str] = field(default_factory=set)
+    redact: Callable[[str], str] = clean_text
 
     def stop(self) -> None:
         """Interrupt the run: what is finished is recorded, `resume` goes on."""

@@ -29,7 +29,6 @@ from orchestrator.runtime.progress import Progress
 from orchestrator.runtime.requests import POLL_S, Requests, received, shown
 from orchestrator.runtime.result import EXIT_CODES, RunResult
 from orchestrator.runtime.resume import go_on, read_past
-from orchestrator.runtime.session import redactor_of
 from orchestrator.runtime.snapshots import read_history
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.control import GO_ON, PAUSE, STEER, STOP, Request
@@ -120,10 +119,7 @@ class _Rest:
         if action == GO_ON:
             await self._go_on(request.limits)
         elif action == STEER:
-            past = await self._past({})
-            salt = bytes.fromhex(past.started.salt) if past.started else b""
-            redactor = redactor_of(past.prepared, self.host.env, salt)
-            event = received(request, name, redactor.redact)
+            event = received(request, name, self.live.redact)
             if event is not None:
                 await self._record(event)
                 self.live.taken.add(name)
@@ -145,18 +141,23 @@ class _Rest:
     async def _stop(self, agent: str) -> None:
         """Stop the run, or let a subagent end as soon as it goes on."""
         if agent:
-            past = await self._past({})
-            sent = {
-                event.data["id"]
-                for event in past.events
-                if event.kind == SubagentAccepted.KIND
-            }
-            if agent not in sent - past.history.over:
+            left = await anyio.to_thread.run_sync(self._left)
+            if agent not in left:
                 logger.warning("control.no_such_agent", agent=shown(agent))
                 return
         await self._record(ControlReceived(STOP, agent))
         if not agent:
             self.live.stop()
+
+    def _left(self) -> set[str]:
+        """Return the subagents that are not over."""
+        history = read_history(self.folder)
+        sent = {
+            event.data["id"]
+            for event in history.kept_events(self.folder)
+            if event.kind == SubagentAccepted.KIND
+        }
+        return sent - history.over
 
     async def _past(self, limits: Mapping[str, str]) -> Past:
         """Read the run as it is to go on; it may have a long log.

@@ -57,6 +57,7 @@ async def work(
         lead: what earlier processes did with the lead.
     """
     dispatcher = dispatcher or Dispatcher(session.crew())
+    live.redact = session.services.redact
     ending: Ending | None = None
     try:
         with live.scope:

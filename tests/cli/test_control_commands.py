@@ -1,4 +1,4 @@
-"""`stop` and `pause`, as their user meets it; who works on the run is played here, with a real lock.
+"""`stop` and `pause`, as their user meets them; who works on the run is played here.
 
 With real processes on both sides it stands in the acceptance tests.
 """
@@ -271,9 +271,11 @@ def test_what_takes_long_to_come_in_is_told(folder: RunFolder) -> None:
 
 
 def test_a_process_that_does_not_hear_of_a_pause_is_named(folder: RunFolder) -> None:
-    with RunLock(folder.lock):
-        with pytest.raises(OrchestratorError, match="still works on run"):
-            pause_run(folder, wait_s=0.05)
+    with (
+        RunLock(folder.lock),
+        pytest.raises(OrchestratorError, match="still works on run"),
+    ):
+        pause_run(folder, wait_s=0.05)
 
 
 def test_only_a_run_at_work_is_paused(folder: RunFolder, capsys: Capture) -> None:
