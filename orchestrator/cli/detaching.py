@@ -155,7 +155,7 @@ class Background:
 
         Args:
             folder: the run's.
-            redact: replaces secrets in what is printed.
+            redact: for what is printed.
         """
         OutputFile(folder.output, redact).take_over()
         line = {
@@ -185,7 +185,7 @@ class OutputFile:
 
         Args:
             path: of the newer file; the older has `.1` before its ending.
-            redact: replaces secrets in each line.
+            redact: for each line.
             max_bytes: of each file.
         """
         self._path, self._redact, self._max_bytes = path, redact, max_bytes

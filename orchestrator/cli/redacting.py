@@ -1,4 +1,4 @@
-"""Replacing secrets before a command writes anything to the folder of a run."""
+"""The redaction of a run, for what a command writes into its folder."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ __all__ = ["redactor_for"]
 
 
 def redactor_for(folder: RunFolder, env: Mapping[str, str]) -> Redactor:
-    """Return what replaces secrets as the run itself does, by the same placeholders.
-
-    Where the log does not tell how the run began, by other ones.
+    """Return a redactor like the run's own; of another salt if its log lacks one.
 
     Args:
         folder: the run's.
-        env: the environment, for the secrets in it.
+        env: the environment, for the values in it.
     """
     for event in read_events(folder.events):
         if event.kind == RunStarted.KIND:

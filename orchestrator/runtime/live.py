@@ -33,7 +33,7 @@ class Live:
             as `paused`, and another one may go on with it.
         asked: what is asked by this handle and not taken yet, oldest first.
         taken: names of the requests that are in the log.
-        redact: replaces secrets, as the run does.
+        redact: as the run does it.
     """
 
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)

@@ -113,7 +113,7 @@ def received(
     Args:
         request: with the words.
         name: of its file, or "".
-        redact: replaces secrets.
+        redact: as the run does it.
     """
     text = redact(clean_text(request.text)).strip()
     if not text:
