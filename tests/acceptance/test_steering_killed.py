@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,69 +16,30 @@ from typing import Any
 
 import pytest
 from fake_endpoint import FakeEndpoint
-from kill_bench import KillBench, Left, Zygote, records_of
+from kill_bench import (
+    KillBench,
+    Left,
+    Scar,
+    Struck,
+    Whole,
+    Zygote,
+    kill_bench,
+    records_of,
+)
+from kill_checks import faults
+from kill_policy import KillPolicy, Slow
+from person import Person
 from steered_runs import HEARD, Reading, lay_work, said_in, told_in
 
-from orchestrator.store.control import GO_ON, PAUSE, STEER, Request, pending, send
+from orchestrator.ids import sha256
+from orchestrator.store.control import STEER, pending
 from orchestrator.store.layout import RunFolder
-from orchestrator.store.lock import holder
 
 MOMENTS = int(os.environ.get("KILL_MOMENTS", "8"))
 SHARDS = 2
 MAX_ATTEMPTS = 12
 
 pytestmark = pytest.mark.kill
-
-
-@dataclass
-class Person:
-    """Says things, pauses and lets go on, and kills, at moments of the log.
-
-    Attributes:
-        chance: chooses the moments.
-        place: where the run is.
-        said: the words, in order.
-        kills: how often it may still kill.
-    """
-
-    chance: random.Random
-    place: Path
-    said: list[str] = field(default_factory=list)
-    kills: int = 2
-    seen: int = 0
-    left: int = 0
-
-    def __call__(self, records: list[dict[str, Any]]) -> bool:
-        """Act on what is new in the log; return whether to kill now."""
-        if len(records) == self.seen:
-            if self.left:  # a moment after the last act
-                self.left -= 1
-                return self.left == 0
-            return False
-        self.seen = len(records)
-        last = records[-1]
-        is_paused = (last["kind"], last["data"].get("state")) == ("run.ended", "paused")
-        if last["kind"] == "run.ended" and not is_paused:
-            self.left = 0
-            return False
-        if is_paused or self.chance.random() < 0.15:
-            self._acts(is_paused=is_paused)
-            if self.kills and self.chance.random() < 0.5:
-                self.kills -= 1
-                self.left = self.chance.randint(1, 150)  # looks, of two milliseconds
-        return False
-
-    def _acts(self, *, is_paused: bool) -> None:
-        [path] = (self.place / "runs").glob("2*")
-        run = RunFolder(path)
-        if len(self.said) < 6 and self.chance.random() < 0.7:
-            words = f"Word number {len(self.said)}, please."
-            send(run.control, Request(STEER, None, text=words))
-            self.said.append(words)
-        elif not is_paused:
-            send(run.control, Request(PAUSE, holder(run.lock)))
-        if is_paused:
-            send(run.control, Request(GO_ON, holder(run.lock)))
 
 
 @pytest.fixture(scope="module")
@@ -102,10 +64,11 @@ class Plain:
 def test_each_thing_is_told_once_whatever_dies_when(
     bench: KillBench, shard: int
 ) -> None:
+    tally: Counter[str] = Counter()
     for seed in range(shard, MOMENTS, SHARDS):
         place = bench.new_place(f"seed{seed}")
         person = Person(random.Random(seed), place)
-        left = _to_its_end(bench, place, person)
+        scars, left = _to_its_end(bench, place, person)
         assert left.folder is not None
         run = RunFolder(left.folder)
         where = f"seed {seed} in {place}"
@@ -124,6 +87,41 @@ def test_each_thing_is_told_once_whatever_dies_when(
         )
         assert set(answered.values()) == {1}, where
         assert bench.endpoint.violations == [], where
+        tally.update(kills=len(scars), pauses=person.pauses, told=len(told), late=late)
+    sys.stdout.write(f"{dict(tally)}\n")
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KillBench]:
+    with kill_bench(tmp_path_factory.mktemp("plain"), Slow(KillPolicy())) as bench:
+        yield bench
+
+
+@pytest.fixture(scope="module")
+def whole(plain: KillBench) -> Whole:
+    return plain.whole()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_paused_and_killed_at_any_moment_a_run_ends_the_same_and_pays_once(
+    plain: KillBench, whole: Whole, shard: int
+) -> None:
+    tally: Counter[str] = Counter()
+    for seed in range(shard, MOMENTS, SHARDS):
+        place = plain.new_place(f"seed{seed}")
+        person = Person(random.Random(3000 + seed), place, most=0, share=0.03)
+        scars, left = _to_its_end(plain, place, person)
+        struck = Struck(seed, place, scars or [Scar(0, b"", 0)], left)
+
+        found = faults(struck, whole, plain.endpoint)
+        # The very requests of a run that nobody disturbed, to the byte.
+        sent = set(map(sha256, left.bodies))
+        found += [f"a request of its own: {each}" for each in sent - whole.bodies]
+        found += [f"refused: {each}" for each in plain.policy.violations]
+        assert not found, "\n".join([str(struck), *found])
+        tally.update(kills=len(scars), pauses=person.pauses)
+    sys.stdout.write(f"{dict(tally)}\n")
 
 
 def _is_said(record: dict[str, Any]) -> bool:
@@ -131,9 +129,15 @@ def _is_said(record: dict[str, Any]) -> bool:
     return is_received and bool(record["data"]["action"] == STEER)
 
 
-def _to_its_end(bench: KillBench, place: Path, person: Person) -> Left:
+def _to_its_end(
+    bench: KillBench, place: Path, person: Person
+) -> tuple[list[Scar], Left]:
+    """Let it run, and go on with it after each kill; return those, and its end."""
+    scars: list[Scar] = []
     for _ in range(MAX_ATTEMPTS):
         left = bench.attempt(place, 60, until=person)
-        if isinstance(left, Left) and left.said.get("state") == "done":
-            return left
+        if isinstance(left, Scar):
+            scars.append(left)
+        elif left.said.get("state") == "done":
+            return scars, left
     raise AssertionError(f"{place} does not come to its end")
