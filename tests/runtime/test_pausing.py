@@ -163,6 +163,7 @@ async def test_what_is_under_way_comes_in_and_then_nothing_is_sent(
     assert not is_held(paused.run)
 
 
+@pytest.mark.slow
 async def test_subagents_in_line_stay_in_line(bench: RunBench) -> None:
     pauses = Pauses(READ)
     model = played(
@@ -184,6 +185,7 @@ async def test_subagents_in_line_stay_in_line(bench: RunBench) -> None:
     assert len(model.requests) == 6
 
 
+@pytest.mark.slow
 async def test_the_time_of_a_pause_counts_against_no_limit(bench: RunBench) -> None:
     async with at_work(one(bench, REPORT), limits={"minutes": 10}) as paused:
         await paused.until_paused()
@@ -198,6 +200,7 @@ async def test_the_time_of_a_pause_counts_against_no_limit(bench: RunBench) -> N
     assert paused.result.seconds < 60
 
 
+@pytest.mark.slow
 async def test_words_said_meanwhile_are_in_the_very_next_request(
     bench: RunBench,
 ) -> None:
@@ -233,6 +236,7 @@ async def test_stop_while_paused_interrupts_and_resume_completes(
     assert len(again.requests) == 1
 
 
+@pytest.mark.slow
 async def test_a_program_stops_a_paused_run_by_its_handle(
     bench: RunBench,
 ) -> None:
@@ -243,6 +247,7 @@ async def test_a_program_stops_a_paused_run_by_its_handle(
     assert paused.result.state == "interrupted"
 
 
+@pytest.mark.slow
 async def test_a_cancelled_caller_leaves_a_paused_run_to_go_on_with(
     bench: RunBench,
 ) -> None:
@@ -255,6 +260,7 @@ async def test_a_cancelled_caller_leaves_a_paused_run_to_go_on_with(
     assert paused.results == []
 
 
+@pytest.mark.slow
 async def test_limits_change_as_it_goes_on(bench: RunBench) -> None:
     async with at_work(one(bench, READ, REPORT), limits={"turns": 4}) as paused:
         await paused.until_paused()
@@ -270,6 +276,7 @@ async def test_limits_change_as_it_goes_on(bench: RunBench) -> None:
     assert resumed.data["limits"]["turns"] == 40
 
 
+@pytest.mark.slow
 async def test_a_second_pause_is_one_more(bench: RunBench) -> None:
     again = Pauses(READ)
     paused = one(bench, again, REPORT)
@@ -286,6 +293,7 @@ async def test_a_second_pause_is_one_more(bench: RunBench) -> None:
     assert paused.kinds("run.resumed") == 2
 
 
+@pytest.mark.slow
 async def test_a_subagent_that_is_stopped_meanwhile_ends_as_the_run_goes_on(
     bench: RunBench,
 ) -> None:
@@ -321,6 +329,7 @@ async def test_a_run_that_ends_before_it_rests_has_ended(bench: RunBench) -> Non
     assert paused.states() == ["done"]
 
 
+@pytest.mark.slow
 async def test_what_parks_a_run_that_is_being_paused_is_met_when_it_goes_on(
     bench: RunBench,
 ) -> None:

@@ -149,6 +149,7 @@ async def test_words_amid_the_last_call_are_told_of_as_missing(
     assert texts_of(model.requests[-1]).count("person whose task this is says") == 1
 
 
+@pytest.mark.slow
 async def test_a_secret_in_it_stays_out_of_everything(bench: RunBench) -> None:
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     text = f"Use the token {secret} for it."
@@ -161,6 +162,7 @@ async def test_a_secret_in_it_stays_out_of_everything(bench: RunBench) -> None:
     assert all(secret.encode() not in each.body for each in ended.requests)
 
 
+@pytest.mark.slow
 async def test_what_is_too_long_is_cut(bench: RunBench) -> None:
     says = Says(bench, READ, "长" * 5000)
     ended = await bench.run(ScriptedModel(in_turn(says, REPORT)))
@@ -220,6 +222,7 @@ async def test_a_request_that_the_log_has_is_not_taken_again(bench: RunBench) ->
     assert pending(run.control) == []
 
 
+@pytest.mark.slow
 async def test_words_without_a_letter_are_passed_over(bench: RunBench) -> None:
     ended = await bench.run(ScriptedModel(in_turn(Says(bench, READ, " \n "), REPORT)))
 
