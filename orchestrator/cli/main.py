@@ -1,7 +1,8 @@
 """`orchestrate`: finds the command, loads only that one, turns errors into statuses.
 
 Exit status: 0 done, 1 failed, 2 wrong usage or input, 3 partial, 70 a bug, 75
-parked, 130 interrupted. A command returns its status as an int, or None for 0.
+parked, 124 not over in time, 130 interrupted. A command returns its status as an
+int, or None for 0.
 """
 
 from __future__ import annotations

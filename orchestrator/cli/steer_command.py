@@ -97,7 +97,7 @@ def _taken(folder: RunFolder, name: str, view: RunView) -> str:
         return f"told: the lead of run {folder.id}"
     if view.is_running:
         doing = view.doing(view.agent(LEAD))
-        now = f" (now it {doing})" if doing else ""
+        now = f"; now it {doing}" if doing else ""
         return f"heard: the lead of run {folder.id} is told at its next step{now}"
     if view.is_resumable:
         return (

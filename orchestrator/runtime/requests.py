@@ -24,11 +24,22 @@ from orchestrator.store.control import (
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.lock import Holder, holder
 
-__all__ = ["POLL_S", "Requests", "forget", "received", "shown", "taken_in"]
+__all__ = [
+    "MAX_TAKEN_BYTES",
+    "POLL_S",
+    "Requests",
+    "forget",
+    "received",
+    "shown",
+    "taken_in",
+]
 
 POLL_S = 0.25
 """Between two looks; one of an empty folder costs some ten microseconds."""
 MAX_NAME_CHARS = 64
+MAX_TAKEN_BYTES = 2 * MAX_TEXT_BYTES
+"""Of words to the lead: those who say them keep to half of it, but placeholders are
+longer than what they stand for."""
 
 Take = Callable[[Request, str], Awaitable[bool]]
 """Acts on a request and the name of its file, which is in the log then where it must
@@ -119,8 +130,8 @@ def received(
     if not text:
         logger.warning("control.empty", action=request.action)
         return None
-    if len(text.encode()) > MAX_TEXT_BYTES:
-        text = text.encode()[:MAX_TEXT_BYTES].decode(errors="ignore") + " …"
+    if len(text.encode()) > MAX_TAKEN_BYTES:
+        text = text.encode()[:MAX_TAKEN_BYTES].decode(errors="ignore") + " …"
     return ControlReceived(STEER, "", text=text, request=name)
 
 

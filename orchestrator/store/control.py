@@ -47,8 +47,8 @@ GO_ON = "go_on"
 
 MAX_TEXT_BYTES = 12_000
 """Longest text for the lead: some 3,000 tokens. What is longer belongs in a file."""
-MAX_REQUEST_BYTES = 32_768
-"""Of a file: a text with each of its characters escaped, and the rest."""
+MAX_REQUEST_BYTES = 65_536
+"""Of a file: a text that placeholders have made longer, escaped, and the rest."""
 _SUFFIX = ".json"
 
 

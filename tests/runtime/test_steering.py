@@ -16,9 +16,10 @@ from orchestrator.events import Event
 from orchestrator.messages import text_of
 from orchestrator.models.base import ModelRequest
 from orchestrator.runtime.live import Live
+from orchestrator.runtime.requests import MAX_TAKEN_BYTES
 from orchestrator.runtime.result import RunResult
 from orchestrator.store.artifacts import Artifacts
-from orchestrator.store.control import MAX_TEXT_BYTES, STEER, Request, pending, send
+from orchestrator.store.control import STEER, Request, pending, send
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.reading import read_events
 from orchestrator.testing import FakeClock, ScriptedModel, Step, call, hang
@@ -164,11 +165,11 @@ async def test_a_secret_in_it_stays_out_of_everything(bench: RunBench) -> None:
 
 @pytest.mark.slow
 async def test_what_is_too_long_is_cut(bench: RunBench) -> None:
-    says = Says(bench, READ, "长" * 5000)
+    says = Says(bench, READ, "长" * 9000)
     ended = await bench.run(ScriptedModel(in_turn(says, REPORT)))
 
     [received] = events_of(bench, "control.received")
-    assert len(received.data["text"].encode()) <= MAX_TEXT_BYTES + 10
+    assert len(received.data["text"].encode()) <= MAX_TAKEN_BYTES + 10
     assert received.data["text"].endswith("长 …")
     assert ended.result.state == "done"
 
