@@ -34,6 +34,7 @@ from orchestrator.inspection.reading import load_run
 from orchestrator.messages import text_of
 from orchestrator.models.base import ModelRequest
 from orchestrator.runtime.live import Live
+from orchestrator.runtime.replaying.replay import replay
 from orchestrator.runtime.result import RunResult
 from orchestrator.store.control import GO_ON, PAUSE, STEER, STOP, Request, pending, send
 from orchestrator.store.layout import RunFolder
@@ -343,6 +344,23 @@ async def test_what_parks_a_run_that_is_being_paused_is_met_when_it_goes_on(
 
     assert paused.result.state == "parked"
     assert paused.states() == ["paused", "parked"]
+
+
+@pytest.mark.slow
+async def test_a_run_that_was_paused_and_steered_is_replayed_as_it_was(
+    bench: RunBench,
+) -> None:
+    async with at_work(one(bench, READ, REPORT)) as paused:
+        await paused.until_paused()
+        paused.ask(STEER, text="Only Q3.")
+        await paused.until(lambda: not pending(paused.run.control))
+        paused.ask(GO_ON)
+
+    again = await anyio.to_thread.run_sync(replay, paused.run)
+
+    assert paused.result.state == "done"
+    assert (again.is_same, again.missing, again.extra) == (True, (), ())
+    assert (again.events, again.parts) == (len(paused.events), 2)
 
 
 async def test_a_run_that_is_parked_is_not_paused() -> None:
