@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from orchestrator.cli.ending import say, tell_end
 from orchestrator.cli.live import Mode, open_view
 from orchestrator.errors import StoreError
-from orchestrator.inspection.reading import follow_events, load_run
+from orchestrator.inspection.following import follow_events
+from orchestrator.inspection.reading import load_run
 from orchestrator.inspection.run import RunView
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.lock import is_held

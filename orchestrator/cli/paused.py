@@ -21,7 +21,7 @@ def check_is_paused(folder: RunFolder) -> None:
     """
     view = load_run(folder)
     if view.state != "paused":
-        what = "is being paused" if view.reason else "is at work"
+        what = "is being paused" if view.said.asked == "pause" else "is at work"
         raise RunBusy(
             f"run `{folder.id}` {what} in another process; `orchestrate wait "
             f"{folder.handle}` waits for its end, `pause` and `stop` halt it"
