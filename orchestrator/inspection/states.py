@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["AT_REST", "PAUSING", "RESUMABLE"]
+__all__ = ["AT_REST", "RESUMABLE"]
 
 RESUMABLE: Final = frozenset({"crashed", "interrupted", "parked", "paused", "partial"})
 """`resume` takes such a run."""
 AT_REST: Final = frozenset({"parked", "paused"})
 """It is to go on with all that was at work."""
-PAUSING: Final = "is being paused: what is under way comes in first"
-"""Why nothing new begins in a run that is at work."""
