@@ -50,7 +50,8 @@ class Inbox:
         match event.kind:
             case ControlReceived.KIND if data["action"] == STEER:
                 text = data.get("text", "")
-                self._take_in(event, self.prompts("steer", text=text), text)
+                shown = defused(text, beside_ours=True)
+                self._take_in(event, self.prompts("steer", text=shown), text)
             case NotesEdited.KIND:
                 edited = parse(event, NotesEdited)
                 words = edited.text or edited.section

@@ -22,8 +22,10 @@ from orchestrator.events import (
     RunEnded,
     SubagentAccepted,
 )
+from orchestrator.ids import LEAD
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.live import Live
+from orchestrator.runtime.notes_file import EditLog
 from orchestrator.runtime.past import Past
 from orchestrator.runtime.progress import Progress
 from orchestrator.runtime.requests import POLL_S, Requests, received, shown
@@ -108,8 +110,7 @@ class _Rest:
         code = EXIT_CODES["interrupted"]
         ended = RunEnded("interrupted", code, reason, [], round(result.seconds, 3))
         with anyio.CancelScope(shield=True):
-            await self._record(ended)
-            await anyio.to_thread.run_sync(self._write_files)
+            await self._end(ended)
         return replace(result, state="interrupted", exit_code=code, reason=reason)
 
     async def _take(self, request: Request, name: str) -> bool:
@@ -178,18 +179,40 @@ class _Rest:
         if self.live.on_event is not None:
             self.live.on_event(event)
 
-    def _append(self, payload: Payload) -> Event:
+    async def _end(self, ended: RunEnded) -> None:
+        """Write the end down, and bring the notes to it that people may have changed.
+
+        Raises:
+            StoreError: the disk refuses.
+        """
+        folder, clock = self.folder, self.host.clock
+        log = await anyio.to_thread.run_sync(self._opened)
+        try:
+            history = await anyio.to_thread.run_sync(read_history, folder)
+            events = await anyio.to_thread.run_sync(history.kept_events, folder)
+            edits = EditLog(log, Artifacts(folder.artifacts), self.live.redact)
+            progress = Progress(folder, clock, edits)
+            progress.restore(events, history)
+            for agent, seq in history.newest.items():
+                log.link(agent, seq)
+            log.subscribe(progress.follow)
+            if self.live.on_event is not None:
+                log.subscribe(self.live.on_event)
+            await progress.settle()
+            log.append(ended, cause=log.newest(LEAD))
+            await progress.settle()
+            await log.sync()
+        finally:
+            log.close()
+
+    def _opened(self) -> EventLog:
         folder = self.folder
         artifacts = Artifacts(folder.artifacts)
-        log = EventLog.reopen(folder.events, folder.id, artifacts, self.host.clock)
+        return EventLog.reopen(folder.events, folder.id, artifacts, self.host.clock)
+
+    def _append(self, payload: Payload) -> Event:
+        log = self._opened()
         try:
             return log.append(payload, cause=log.seq)
         finally:
             log.close()
-
-    def _write_files(self) -> None:
-        """Write the derived files again."""
-        history = read_history(self.folder)
-        progress = Progress(self.folder, self.host.clock)
-        progress.restore(history.kept_events(self.folder), history)
-        progress.write(force=True)

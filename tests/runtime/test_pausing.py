@@ -238,6 +238,26 @@ async def test_stop_while_paused_interrupts_and_resume_completes(
 
 
 @pytest.mark.slow
+async def test_what_a_person_writes_into_the_notes_meanwhile_is_kept(
+    bench: RunBench,
+) -> None:
+    async with at_work(one(bench)) as paused:
+        await paused.until_paused()
+        notes = paused.run.progress
+        empty, own = "_Nothing yet._", "Only the third quarter."
+        notes.write_text(notes.read_text().replace(empty, own, 1))
+        paused.ask(STOP)
+
+    kinds = [event.kind for event in paused.events]
+    assert kinds[-2:] == ["notes.edited", "run.ended"]
+    assert own in notes.read_text()
+    assert "interrupted" in notes.read_text()
+    again = await bench.resume(paused.run.path, in_turn(READ, REPORT), {})
+    assert again.result.state == "done"
+    assert own in last_results(again.requests[0])
+
+
+@pytest.mark.slow
 async def test_a_program_stops_a_paused_run_by_its_handle(
     bench: RunBench,
 ) -> None:
