@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # what type checkers see; `_HOMES` is what happens
     )
     from orchestrator.events import Event
     from orchestrator.models.base import Model, ModelRequest, Reply, Usage
+    from orchestrator.runtime.live import Live
     from orchestrator.runtime.result import RunResult
     from orchestrator.spec.limits import Limits
     from orchestrator.spec.loader import load_task
@@ -41,6 +42,7 @@ __all__ = [
     "Event",
     "LimitReached",
     "Limits",
+    "Live",
     "Model",
     "ModelError",
     "ModelRequest",
@@ -79,6 +81,7 @@ _HOMES = {
     ),
     "events": ("Event",),
     "models.base": ("Model", "ModelRequest", "Reply", "Usage"),
+    "runtime.live": ("Live",),
     "runtime.result": ("RunResult",),
     "spec.limits": ("Limits",),
     "spec.loader": ("load_task",),

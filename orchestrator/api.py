@@ -29,10 +29,11 @@ from orchestrator.errors import SpecError
 from orchestrator.events import Event
 from orchestrator.models.base import Model
 from orchestrator.runtime.host import Host
+from orchestrator.runtime.live import Live
 from orchestrator.runtime.prepare import Prepared, prepare
 from orchestrator.runtime.result import RunResult
-from orchestrator.runtime.resume import read_past, resume_run
-from orchestrator.runtime.run import Live, start
+from orchestrator.runtime.resume import read_past
+from orchestrator.runtime.start import resume_run, start
 from orchestrator.security.permissions import Asker
 from orchestrator.spec.loader import load_task, resolve_task
 from orchestrator.spec.task import Task
@@ -98,7 +99,7 @@ class Orchestrator:
         group, self._group = self._opened(), None
         group.cancel_scope.cancel()
         for live in self._live:
-            live.scope.cancel()
+            live.stop()
         try:
             # Not told of the caller's own error, which leaves as it is: wrapped in a
             # group, `except SpecError` would miss it.
@@ -114,15 +115,18 @@ class Orchestrator:
         task: Task | Path | str,
         *,
         on_event: Callable[[Event], None] | None = None,
+        live: Live | None = None,
     ) -> RunResult:
         """Run one task and return what it came to.
 
-        Cancelling the caller cancels the run; it can be resumed. So does leaving the
-        context while another task waits here: what that one gets is `interrupted`.
+        Where the run is paused, this waits until it goes on. Cancelling the caller
+        cancels the run; it can be resumed. So does leaving the context while another
+        task waits here: what that one gets is `interrupted`.
 
         Args:
             task: a `Task`, or the path of a task file.
             on_event: told of each event of the log, live; it must not block.
+            live: a handle by which to stop, pause and steer the run; for this one.
 
         Raises:
             SpecError: the task is wrong; nothing was spent.
@@ -130,8 +134,8 @@ class Orchestrator:
         """
         self._opened()
         prepared = self._prepare(task)
-        with self._working(on_event) as live:
-            return await start(prepared, self._host, live)
+        with self._working(on_event, live) as handle:
+            return await start(prepared, self._host, handle)
 
     async def resume(
         self,
@@ -139,6 +143,7 @@ class Orchestrator:
         *,
         limits: Mapping[str, float] | None = None,
         on_event: Callable[[Event], None] | None = None,
+        live: Live | None = None,
     ) -> RunResult:
         """Go on with a run that was stopped, killed or parked, or is partial.
 
@@ -149,6 +154,7 @@ class Orchestrator:
             run: an id, the start of one, a path, or `last`.
             limits: those that change, by name: `{"usd": 5}`.
             on_event: told of each new event.
+            live: as for `run`.
 
         Raises:
             UnknownRun: no run has that name.
@@ -156,7 +162,7 @@ class Orchestrator:
             RunBusy: another process works on it.
             StoreError: its folder cannot be read or written.
         """
-        return await self._go_on(run, "", limits, on_event)
+        return await self._go_on(run, "", limits, on_event, live)
 
     async def ask(
         self,
@@ -165,6 +171,7 @@ class Orchestrator:
         *,
         limits: Mapping[str, float] | None = None,
         on_event: Callable[[Event], None] | None = None,
+        live: Live | None = None,
     ) -> RunResult:
         """Put a further question to a finished run and return what it came to.
 
@@ -176,6 +183,7 @@ class Orchestrator:
             text: the question.
             limits: those that change, by name.
             on_event: told of each new event.
+            live: as for `run`.
 
         Raises:
             UnknownRun: no run has that name.
@@ -185,7 +193,7 @@ class Orchestrator:
         """
         if not text.strip():
             raise SpecError("the question is empty")
-        return await self._go_on(run, text, limits, on_event)
+        return await self._go_on(run, text, limits, on_event, live)
 
     async def _go_on(
         self,
@@ -193,6 +201,7 @@ class Orchestrator:
         question: str,
         limits: Mapping[str, float] | None,
         on_event: Callable[[Event], None] | None,
+        handle: Live | None,
     ) -> RunResult:
         self._opened()
         folder = find_run(self._host.runs_dir, str(run))
@@ -203,7 +212,7 @@ class Orchestrator:
         past = await anyio.to_thread.run_sync(
             partial(read_past, folder, self._host, overrides, question=question)
         )
-        with self._working(on_event) as live:
+        with self._working(on_event, handle) as live:
             return await resume_run(past, self._host, live)
 
     def run_batch(
@@ -243,9 +252,12 @@ class Orchestrator:
         )
 
     @contextmanager
-    def _working(self, on_event: Callable[[Event], None] | None) -> Iterator[Live]:
-        """Make the handle of a run, by which leaving the context stops it."""
-        live = Live(on_event=on_event)
+    def _working(
+        self, on_event: Callable[[Event], None] | None, live: Live | None
+    ) -> Iterator[Live]:
+        """Keep the handle of a run, by which leaving the context stops it."""
+        live = live or Live()
+        live.on_event = on_event or live.on_event
         self._live.append(live)
         try:
             yield live

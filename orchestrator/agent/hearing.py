@@ -17,10 +17,12 @@ class Said:
             `text.added` that tells the agent has it as its cause, so that each is told
             once, whatever dies when.
         text: one block for its next user message.
+        words: the person's own, in that block.
     """
 
     seq: int
     text: str
+    words: str = ""
 
 
 Hear = Callable[[], Sequence[Said]]

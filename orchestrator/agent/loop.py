@@ -280,6 +280,8 @@ class Agent:
             ending, state.ending = state.ending, None
             return await self._finish(ending)
         if not state.transcript.open_calls and not state.due:
+            if state.pending_results or state.pending_texts:  # its message is not sent
+                self.speaker.heard()
             return None
         return await self._after_step(await self._answer_open())
 

@@ -2,7 +2,8 @@
 
 A quota that is used up, a key that is refused in mid run and an endpoint that is down
 are nobody's failure. Who meets one waits here, as do all that would send something
-after it, until the process lets go of the run; later ones go on from the log.
+after it, until the process lets go of the run; later ones go on from the log. A person
+who pauses a run closes the same gate.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class Parking:
 
     Attributes:
         why: the error that parked it, or None.
+        is_paused: a person closed the gate.
         cause: `seq` of the event that told of that error, or 0.
         asked: the request that met it.
         noticed_at: when the process took note of it, or None; told times count from
@@ -58,13 +60,25 @@ class Parking:
                 fails at one of them again, that is the request's own fault.
         """
         self.why: ModelError | None = None
+        self.is_paused = False
         self.cause = 0
         self.asked = NOBODY
         self.noticed_at: datetime | None = None
         self._was_answered = was_answered
         self._hopeless = frozenset(hopeless)
-        self._parked = anyio.Event()
+        self._closed = anyio.Event()
         self._calls: set[Sending] = set()
+
+    @property
+    def is_closed(self) -> bool:
+        """Return whether nothing more may be sent."""
+        return self.is_paused or self.why is not None
+
+    def pause(self) -> None:
+        """Close the gate for a person; a run that is parked stays as it is."""
+        if self.why is None:
+            self.is_paused = True
+            self._closed.set()
 
     @property
     def under_way(self) -> int:
@@ -81,7 +95,8 @@ class Parking:
         """Park the run where `error` is a reason to, and return whether it is.
 
         If so, who met it waits at the gate; else the error is its own. In a run that is
-        parked already, what may pass by itself is one, too.
+        parked already, what may pass by itself is one, too. In one that is paused the
+        reason is met again when it goes on.
 
         Args:
             error: of a request of this run, or of another one with the same key.
@@ -90,15 +105,17 @@ class Parking:
         """
         if isinstance(error, NotSent):
             return True
-        if self.why is not None and error.is_retryable:
+        if self.is_closed and error.is_retryable:
             return True
         if not self._is_reason(error):
             return False
+        if self.is_paused:
+            return True
         if self.why is None and error.kind == "transient" and asked in self._hopeless:
             return False
         if self.why is None:
             self.why, self.asked = error, asked
-            self._parked.set()
+            self._closed.set()
         if self.why is error:
             self.cause = self.cause or cause
         return True
@@ -110,12 +127,12 @@ class Parking:
         return error.kind == "quota_exhausted" or error.is_down
 
     async def passed(self, pulse: Pulse | None = None) -> None:
-        """Pass, or wait until cancelled if the run is parked.
+        """Pass, or wait until cancelled if the gate is closed.
 
         Args:
             pulse: of the call that waits; its limits strike no more.
         """
-        if self.why is not None:
+        if self.is_closed:
             await self.waits(pulse)
 
     async def waits(self, pulse: Pulse | None = None) -> NoReturn:
@@ -125,10 +142,9 @@ class Parking:
         while True:
             await anyio.sleep_forever()
 
-    async def closed(self) -> ModelError:
-        """Wait until the run is parked; return why it is."""
-        while self.why is None:
-            await self._parked.wait()
+    async def closed(self) -> ModelError | None:
+        """Wait until the gate is closed; return the error that parked the run."""
+        await self._closed.wait()
         return self.why
 
     @contextmanager
@@ -176,5 +192,7 @@ class Sending:
         Raises:
             NotSent: the run is parked.
         """
-        if self.parking.why is not None:
+        if self.parking.is_paused:
+            raise NotSent("the run is being paused")
+        if self.parking.is_closed:
             raise NotSent("the run is being parked")

@@ -1,32 +1,28 @@
-"""The commands that act on a live run, through its `control/` folder: `stop`."""
+"""The commands that halt a live run, through its `control/` folder: `stop`, `pause`."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from orchestrator.cli.options import runs_dir_option
 from orchestrator.cli.output import safe
-from orchestrator.errors import OrchestratorError
+from orchestrator.cli.workers import (
+    READ_S,
+    WAIT_S,
+    too_late,
+    waited,
+    worker,
+    works,
+)
 from orchestrator.ids import LEAD
-from orchestrator.inspection.agents import AgentView
 from orchestrator.inspection.reading import load_run
-from orchestrator.store.control import STOP, Request, send
+from orchestrator.store.control import PAUSE, STOP, Request, send
 from orchestrator.store.layout import RunFolder, find_run
-from orchestrator.store.lock import Holder, holder, is_held
 
-__all__ = ["stop", "stop_agent", "stop_run"]
-
-WAIT_S = 30.0
-"""How long the process has to end what it is at."""
-POLL_S = 0.1
-READ_S = 0.5
-"""Between two readings of the log, which may be long."""
-STARTING_S = 0.3
-"""A process that takes the lock has written its number long before."""
+__all__ = ["pause", "pause_run", "stop", "stop_agent", "stop_run"]
 
 
 @click.command()
@@ -36,11 +32,56 @@ STARTING_S = 0.3
 def stop(run: str, agent: str | None, runs_dir: Path) -> None:
     """Stop RUN as one Ctrl-C would: what is finished is kept, `resume` goes on.
 
+    One that is paused ends too.
+
     With --agent that subagent alone ends, for good; the lead is told, and gets what
     the subagent has so far.
     """
     folder = find_run(runs_dir, run)
     print(safe(stop_run(folder) if agent is None else stop_agent(folder, agent)))
+
+
+@click.command()
+@click.argument("run")
+@runs_dir_option
+def pause(run: str, runs_dir: Path) -> None:
+    """Pause RUN: nothing more is sent, what is under way comes in and is recorded.
+
+    Its process waits, and its time stands still. `resume` lets it go on, `steer` tells
+    its lead something before that, and `stop` ends it; if it dies, nothing is lost.
+    """
+    print(safe(pause_run(find_run(runs_dir, run))))
+
+
+def pause_run(folder: RunFolder, *, wait_s: float = WAIT_S) -> str:
+    """Ask whoever works on a run to pause it, and return what came of it, in a line.
+
+    Args:
+        folder: the run's.
+        wait_s: how long to wait until all has come in.
+
+    Raises:
+        ClickException: nobody works on it.
+        OrchestratorError: the process does not take the request.
+    """
+    by, goes_on = worker(folder), f"`orchestrate resume {folder.handle}` goes on"
+    if load_run(folder).state == "paused":
+        return f"paused already: {folder.path}; {goes_on}"
+    request = send(folder.control, Request(PAUSE, by))
+
+    def rests() -> bool:
+        return not works(folder, by) or load_run(folder).state == "paused"
+
+    if waited(rests, wait_s, poll_s=READ_S):
+        view = load_run(folder)
+        after = f"; {goes_on}" if view.is_resumable else ""
+        return f"{view.state}: {folder.path}{after}"
+    if request.exists():
+        raise too_late(folder, by, wait_s)
+    return (
+        f"{folder.path} is being paused: what is under way comes in first; "
+        f"`orchestrate show {folder.handle}` tells when it is"
+    )
 
 
 def stop_run(folder: RunFolder, *, wait_s: float = WAIT_S) -> str:
@@ -54,10 +95,10 @@ def stop_run(folder: RunFolder, *, wait_s: float = WAIT_S) -> str:
         ClickException: nobody works on it.
         OrchestratorError: it has not ended in time.
     """
-    by = _worker(folder)
+    by = worker(folder)
     send(folder.control, Request(STOP, by))
-    if not _waited(lambda: not _works(folder, by), wait_s):
-        raise _too_late(folder, by, wait_s)
+    if not waited(lambda: not works(folder, by), wait_s):
+        raise too_late(folder, by, wait_s)
     if not folder.path.exists():
         return f"stopped before it had begun: {folder.id}; nothing was spent"
     view = load_run(folder)
@@ -79,20 +120,24 @@ def stop_agent(folder: RunFolder, agent: str, *, wait_s: float = WAIT_S) -> str:
         ClickException: nobody works on the run, or there is no such agent at work.
         OrchestratorError: the process does not take the request.
     """
-    by = _worker(folder)
+    by = worker(folder)
     _check_at_work(folder, agent)
     began = time.monotonic()
     request = send(folder.control, Request(STOP, by, agent))
-    is_taken = _waited(lambda: not request.exists() or not _works(folder, by), wait_s)
+    is_taken = waited(lambda: not request.exists() or not works(folder, by), wait_s)
     if not is_taken:
-        raise _too_late(folder, by, wait_s)
+        raise too_late(folder, by, wait_s)
     left = wait_s - (time.monotonic() - began)
-    over = _waited(
-        lambda: _agent(folder, agent).state == "ended" or not _works(folder, by),
-        left,
-        poll_s=READ_S,
-    )
+
+    def has_come_of_it() -> bool:
+        view = load_run(folder)
+        is_over = view.agent(agent).state == "ended" or view.state == "paused"
+        return is_over or not works(folder, by)
+
+    over = waited(has_come_of_it, left, poll_s=READ_S)
     view = load_run(folder)
+    if view.state == "paused" and works(folder, by):
+        return f"`{agent}` ends as soon as run {folder.id} goes on: it is paused"
     found = view.agents[agent]
     newest = found.answers.all[-1]  # it may have been at work on a further question
     outcome = newest.outcome if newest.is_over else found.outcome
@@ -106,36 +151,6 @@ def stop_agent(folder: RunFolder, agent: str, *, wait_s: float = WAIT_S) -> str:
     if over:
         return f"{view.state}: {folder.path}; `{agent}` was stopped with its run"
     return f"`{agent}` was told to stop and is ending (run {folder.id})"
-
-
-def _worker(folder: RunFolder) -> Holder:
-    """Return the process that works on a run.
-
-    Raises:
-        ClickException: there is none.
-    """
-    found: list[Holder] = []
-
-    def is_known() -> bool:
-        by = holder(folder.lock) if is_held(folder) else None
-        found[:] = [by] if by else []
-        return bool(found) or not is_held(folder)
-
-    _waited(is_known, STARTING_S)
-    if found:
-        return found[0]
-    if is_held(folder):
-        raise click.ClickException(
-            f"a process works on run `{folder.id}`, but `{folder.lock}` does not say "
-            "which; end that process with Ctrl-C or SIGTERM"
-        )
-    view = load_run(folder)
-    after = (
-        f"; `orchestrate resume {folder.handle}` goes on" if view.is_resumable else ""
-    )
-    raise click.ClickException(
-        f"nobody works on run `{folder.id}`, it is {view.state}{after}"
-    )
 
 
 def _check_at_work(folder: RunFolder, agent: str) -> None:
@@ -153,31 +168,3 @@ def _check_at_work(folder: RunFolder, agent: str) -> None:
         )
     if found.state == "ended":
         raise click.ClickException(f"`{agent}` has ended already ({found.label})")
-
-
-def _agent(folder: RunFolder, agent: str) -> AgentView:
-    return load_run(folder).agent(agent)
-
-
-def _works(folder: RunFolder, by: Holder) -> bool:
-    return is_held(folder) and holder(folder.lock) in (by, None)
-
-
-def _waited(
-    is_over: Callable[[], bool], limit_s: float, *, poll_s: float = POLL_S
-) -> bool:
-    """Wait until `is_over`, and return whether it was so in time."""
-    deadline = time.monotonic() + limit_s
-    while not is_over():
-        if time.monotonic() >= deadline:
-            return False
-        time.sleep(poll_s)
-    return True
-
-
-def _too_late(folder: RunFolder, by: Holder, wait_s: float) -> OrchestratorError:
-    return OrchestratorError(
-        f"process {by.pid} still works on run `{folder.id}` after {wait_s:g} s; the "
-        f"request waits for it. `orchestrate show {folder.handle}` tells how it "
-        f"stands, `kill -9 {by.pid}` ends it; `orchestrate resume` goes on in any case"
-    )

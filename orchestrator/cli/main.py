@@ -1,7 +1,8 @@
 """`orchestrate`: finds the command, loads only that one, turns errors into statuses.
 
 Exit status: 0 done, 1 failed, 2 wrong usage or input, 3 partial, 70 a bug, 75
-parked, 130 interrupted. A command returns its status as an int, or None for 0.
+parked, 124 not over in time, 130 interrupted. A command returns its status as an
+int, or None for 0.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ EXIT_PIPE = 141
 _RUN = "orchestrator.cli.run_command"
 _SPEC = "orchestrator.cli.spec_commands"
 _CONTROL = "orchestrator.cli.control_commands"
+_STEER = "orchestrator.cli.steer_command"
+_WAIT = "orchestrator.cli.wait_command"
 _READ = "orchestrator.cli.readers"
 _SHOW = "orchestrator.cli.show_reader"
 _LOGS = "orchestrator.cli.log_reader"
@@ -43,9 +46,10 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "run": (f"{_RUN}:run", 'Run a task file, or --objective "TEXT".'),
         "resume": (
             f"{_RUN}:resume",
-            "Go on with a run: stopped, killed, parked, partial.",
+            "Go on with a run: paused, stopped, killed, parked, partial.",
         ),
         "ask": (f"{_RUN}:ask", "Put a further question to a finished run."),
+        "wait": (f"{_WAIT}:wait", "Wait for a run to end; print its report."),
     },
     "Look at a run (RUN: an id, the start of one, a path, or `last`)": {
         "runs": (f"{_READ}:runs", "List runs with state, tokens and dollars."),
@@ -61,6 +65,8 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "diff": (f"{_CONTEXT}:diff", "What a compaction kept, dropped and summarised."),
     },
     "Steer a live run": {
+        "steer": (f"{_STEER}:steer", "Tell the lead something, at its next step."),
+        "pause": (f"{_CONTROL}:pause", "Send nothing more until `resume`."),
         "stop": (f"{_CONTROL}:stop", "Stop a run gently, or one subagent: --agent."),
     },
     "Prepare": {

@@ -8,47 +8,32 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager, redirect_stdout, suppress
+from contextlib import AbstractContextManager, redirect_stdout
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from orchestrator.cli.options import runs_dir_option
-from orchestrator.cli.output import safe_lines
+from orchestrator.cli.ending import tell_end
+from orchestrator.cli.options import (
+    TextCommand,
+    limits_option,
+    runs_dir_option,
+)
 from orchestrator.cli.spec_commands import overrides_of
+from orchestrator.cli.ways import Way, way_options
 from orchestrator.errors import SpecError, StoreError
 
 if TYPE_CHECKING:
     from orchestrator.cli.asking import TerminalAsker
-    from orchestrator.cli.live import Mode
     from orchestrator.inspection.run import RunView
+    from orchestrator.runtime.live import Live
     from orchestrator.runtime.result import RunResult
-    from orchestrator.runtime.run import Live
     from orchestrator.spec.task import Task
 
 __all__ = ["ask", "resume", "run"]
-
-
-def view_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Add `--plain`, `--json` and `--quiet`, given as `mode`."""
-    for flag, text in (
-        ("quiet", "Print nothing but the report."),
-        ("json", "Print events as JSON lines on stdout instead of the report."),
-        ("plain", "Print one line per event instead of the live view."),
-    ):
-        command = click.option(f"--{flag}", "mode", flag_value=flag, help=text)(command)
-    return command
-
-
-limits_option = click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="limits.NAME=VALUE",
-    help="Raise a limit, e.g. limits.usd=5; may be repeated.",
-)
 
 
 @click.command()
@@ -69,7 +54,7 @@ limits_option = click.option(
     help="Any field of the task, e.g. limits.usd=5; may be repeated.",
 )
 @runs_dir_option
-@view_options
+@way_options
 def run(
     task: Path | None,
     objective: str | None,
@@ -77,7 +62,7 @@ def run(
     model: str | None,
     settings: tuple[str, ...],
     runs_dir: Path,
-    mode: Mode | None,
+    way: Way,
 ) -> int:
     """Run TASK, or an --objective without a file, and print the report.
 
@@ -92,10 +77,10 @@ def run(
     from orchestrator.cli.asking import terminal_asker  # noqa: PLC0415 - loads anyio
     from orchestrator.runtime.host import Host  # noqa: PLC0415 - loads pydantic
     from orchestrator.runtime.prepare import prepare  # noqa: PLC0415
-    from orchestrator.runtime.run import start  # noqa: PLC0415
+    from orchestrator.runtime.start import start  # noqa: PLC0415
     from orchestrator.spec.loader import blame  # noqa: PLC0415
 
-    asker = terminal_asker(is_quiet=mode == "quiet")
+    asker = terminal_asker(is_quiet=not way.can_ask)
     host = Host.of_process(runs_dir=runs_dir, asker=asker)
     try:
         with _stdout_is_ours():
@@ -108,9 +93,11 @@ def run(
             )
     except SpecError as error:
         raise (blame(error, task, overrides) if task else error) from error
-    if mode != "quiet":
-        for notice in (*prepared.notices, *_unasked(loaded, asker)):
-            _say(notice)
+    way.tell((*prepared.notices, *_unasked(loaded, asker)))
+    if way.detach:
+        given = {"objective": objective, "workspace": workspace, "model": model}
+        texts = [] if task is None else [str(task)]
+        return way.detached("run", runs_dir, settings, *texts, **given)
 
     async def work(live: Live) -> RunResult:
         try:
@@ -124,46 +111,40 @@ def run(
         finally:
             await host.pool.aclose()
 
-    return _show(work, mode, asker)
+    return _show(work, way, asker)
 
 
 @click.command()
 @click.argument("run_name", metavar="RUN")
 @limits_option
 @runs_dir_option
-@view_options
+@way_options
 def resume(
-    run_name: str, settings: tuple[str, ...], runs_dir: Path, mode: Mode | None
+    run_name: str,
+    settings: tuple[str, ...],
+    runs_dir: Path,
+    way: Way,
 ) -> int:
     """Go on with RUN: an id, the start of one, a path, or `last`.
 
     It was stopped, killed or parked; or it is partial: then the lead does what is
-    missing.
+    missing. One that is paused goes on in its own process, and is waited for here.
     """
-    return _go_on(run_name, "", settings, runs_dir, mode)
+    return _go_on(run_name, "", settings, runs_dir, way)
 
 
-class _TextCommand(click.Command):
-    """A command whose text may be a list: `- Where?` is no option."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        texts = [each for each in args if each[:2] in ("- ", "-\t", "-\n")]
-        rest = [each for each in args if each not in texts]
-        return super().parse_args(ctx, [*rest, "--", *texts] if texts else rest)
-
-
-@click.command(cls=_TextCommand)
+@click.command(cls=TextCommand)
 @click.argument("run_name", metavar="RUN")
 @click.argument("question", metavar="TEXT")
 @limits_option
 @runs_dir_option
-@view_options
+@way_options
 def ask(
     run_name: str,
     question: str,
     settings: tuple[str, ...],
     runs_dir: Path,
-    mode: Mode | None,
+    way: Way,
 ) -> int:
     """Put a further question to RUN, which has finished, and print the new report.
 
@@ -172,7 +153,7 @@ def ask(
     """
     if not question.strip():
         raise click.UsageError("TEXT is empty; write what you want to know")
-    return _go_on(run_name, question, settings, runs_dir, mode)
+    return _go_on(run_name, question, settings, runs_dir, way)
 
 
 def _go_on(
@@ -180,24 +161,35 @@ def _go_on(
     question: str,
     settings: tuple[str, ...],
     runs_dir: Path,
-    mode: Mode | None,
+    way: Way,
 ) -> int:
     """Go on with a run of an earlier process, perhaps with a question."""
     from orchestrator.cli.asking import terminal_asker  # noqa: PLC0415 - loads anyio
+    from orchestrator.cli.paused import check_is_paused, let_go_on  # noqa: PLC0415
     from orchestrator.inspection.reading import load_run  # noqa: PLC0415
     from orchestrator.runtime.host import Host  # noqa: PLC0415 - loads pydantic
-    from orchestrator.runtime.resume import read_past, resume_run  # noqa: PLC0415
+    from orchestrator.runtime.resume import read_past  # noqa: PLC0415
+    from orchestrator.runtime.start import resume_run  # noqa: PLC0415
     from orchestrator.store.layout import find_run  # noqa: PLC0415
+    from orchestrator.store.lock import is_held  # noqa: PLC0415
 
-    asker = terminal_asker(is_quiet=mode == "quiet")
+    asker = terminal_asker(is_quiet=not way.can_ask)
     host = Host.of_process(runs_dir=runs_dir, asker=asker)
     folder, overrides = find_run(runs_dir, run_name), overrides_of(settings)
+    if is_held(folder) and not question:
+        check_is_paused(folder)
+        # Its process has what it needs; here only the limits are looked at.
+        read_past(folder, replace(host, brings_model=True), overrides)
+        if after := let_go_on(folder, overrides):
+            return way.follow(folder, after)
     with _stdout_is_ours():
         past = read_past(folder, host, overrides, question=question)
-    if mode != "quiet":
-        told = (*past.prepared.notices, *past.notices)
-        for notice in (*told, *_unasked(past.prepared.task, asker)):
-            _say(notice)
+    told = (*past.prepared.notices, *past.notices)
+    way.tell((*told, *_unasked(past.prepared.task, asker)))
+    if way.detach:
+        name, texts = str(folder.path.absolute()), [question] if question else []
+        command = "ask" if question else "resume"
+        return way.detached(command, runs_dir, settings, name, *texts)
 
     async def work(live: Live) -> RunResult:
         try:
@@ -205,7 +197,7 @@ def _go_on(
         finally:
             await host.pool.aclose()
 
-    return _show(work, mode, asker, partial(load_run, folder))
+    return _show(work, way, asker, partial(load_run, folder))
 
 
 def _unasked(task: Task, asker: TerminalAsker | None) -> Iterator[str]:
@@ -239,7 +231,7 @@ def _load(
 
 def _show(
     work: Callable[[Live], Awaitable[RunResult]],
-    mode: Mode | None,
+    way: Way,
     asker: TerminalAsker | None,
     past: Callable[[], RunView] | None = None,
 ) -> int:
@@ -247,7 +239,7 @@ def _show(
 
     Args:
         work: starts the run or goes on with it.
-        mode: of the view.
+        way: how it is shown, and where.
         asker: puts questions to the person; None: nobody is there.
         past: the run as earlier processes left it; None: it is new.
     """
@@ -256,12 +248,13 @@ def _show(
     from orchestrator.cli.live import open_view  # noqa: PLC0415
     from orchestrator.cli.signals import heard, stop_on_signal  # noqa: PLC0415
     from orchestrator.logs import configure  # noqa: PLC0415
-    from orchestrator.runtime.run import Live  # noqa: PLC0415
+    from orchestrator.runtime.live import Live  # noqa: PLC0415
 
     configure()
+    mode = way.shown
 
     async def with_signals() -> RunResult:
-        live = Live()
+        live = Live(on_begun=way.begun)
         results: list[RunResult] = []
         failures: list[Exception] = []
         async with anyio.create_task_group() as group:
@@ -288,13 +281,13 @@ def _show(
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    if mode != "json" and result.report:
-        print(safe_lines(result.report.rstrip()))
-    sys.stdout.flush()
-    if mode != "quiet" or result.state != "done":
-        _say(f"{result.state}: {result.folder}" + _because(result))
-    if mode != "quiet" and result.state == "partial":
-        _hint(result)
+    tell_end(
+        result.state,
+        result.folder,
+        report=result.report,
+        reason=result.reason,
+        mode=mode,
+    )
     return result.exit_code
 
 
@@ -303,24 +296,3 @@ def _stdout_is_ours() -> AbstractContextManager[object]:
     from orchestrator.logs import CurrentStderr  # noqa: PLC0415 - loads structlog
 
     return redirect_stdout(CurrentStderr())
-
-
-def _hint(result: RunResult) -> None:
-    """Say which command does what a partial run lacks, if one does."""
-    from orchestrator.cli.tables import next_step  # noqa: PLC0415
-    from orchestrator.inspection.reading import load_run  # noqa: PLC0415
-    from orchestrator.store.layout import RunFolder  # noqa: PLC0415
-
-    with suppress(StoreError):  # the report is out; its log may be gone
-        folder = RunFolder(result.folder)
-        if step := next_step(load_run(folder), folder.handle):
-            _say(f"hint: for what is missing, `{step}`")
-
-
-def _because(result: RunResult) -> str:
-    return f" ({safe_lines(result.reason)})" if result.reason else ""
-
-
-def _say(text: str) -> None:
-    with suppress(OSError):  # a full disk behind stderr ends no run
-        print(text, file=sys.stderr)

@@ -20,6 +20,7 @@ from orchestrator.cli.output import (
 from orchestrator.events.phrases import count_phrase, duration, tokens
 from orchestrator.inspection.reading import RunSummary
 from orchestrator.inspection.run import moment
+from orchestrator.inspection.states import AT_REST
 
 __all__ = ["run_table", "totals_line"]
 
@@ -68,7 +69,7 @@ def run_table(
             tokens(run.tokens),
             dollars(run.usd),
         )
-        if run.state == "parked":
+        if run.state in AT_REST:
             at = moment(run.resume_at)
             until = f"until {at.astimezone(UTC):%Y-%m-%d %H:%M} UTC: " if at else ""
             text = cut(until + safe(run.reason), terminal_width() - 2)

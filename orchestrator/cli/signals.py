@@ -12,7 +12,7 @@ from anyio.abc import TaskStatus
 
 from orchestrator.cli.output import is_terminal, silence
 from orchestrator.cli.typing_echo import echo_typing
-from orchestrator.runtime.run import Live
+from orchestrator.runtime.live import Live
 
 __all__ = ["heard", "stop_on_signal"]
 
@@ -35,6 +35,8 @@ async def stop_on_signal(
 ) -> None:
     """Stop gently at the first Ctrl-C, SIGTERM or SIGHUP, at once at the second.
 
+    A terminal that closes sends SIGHUP more than once: the shell and the system do.
+
     It listens from `task_status.started` on until it is cancelled.
     """
     terminals = [stream for stream in (sys.stdout, sys.stderr) if is_terminal(stream)]
@@ -43,11 +45,11 @@ async def stop_on_signal(
             task_status.started()
             try:
                 async for number in signals:
-                    if live.scope.cancel_called:
+                    if live.scope.cancel_called and number != signal.SIGHUP:
                         _end_now(number)
                     _leave_closed(terminals)
                     _tell("stopping; once more to end at once\n")
-                    live.scope.cancel()
+                    live.stop()
             finally:
                 # Leaving, it lets Ctrl-C raise wherever the program stands.
                 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

@@ -33,6 +33,7 @@ from orchestrator.inspection.agents import AgentView
 from orchestrator.inspection.limits import LimitUse
 from orchestrator.inspection.run import RunView
 from orchestrator.inspection.sentences import why_missed
+from orchestrator.inspection.states import AT_REST
 from orchestrator.inspection.tokens import Cost
 from orchestrator.inspection.waits import waits_phrase
 
@@ -158,7 +159,7 @@ def _notes(agent: AgentView, view: RunView, now: datetime | None) -> Iterator[st
         claims = agent.unsupported_claims
         told = ": " + "; ".join(quoted(claim) for claim in claims) if claims else ""
         yield f"{what} unsupported (the quote was not found){told}"
-    goes_on = view.is_running or view.state == "parked"
+    goes_on = view.is_running or view.state in AT_REST
     yield from agent.answers.further_phrases(goes_on=goes_on)
     for title in agent.reused_for:
         yield f"its findings also answer the brief {quoted(title)}"
@@ -186,7 +187,7 @@ def _undelivered(agent: AgentView, view: RunView) -> Iterator[str]:
     parent = view.agents.get(agent.parent)
     is_cut_off = view.is_resumable and view.state != "partial"
     why = "the run was cut off" if is_cut_off else "the run ended first"
-    why = "the run is parked" if view.state == "parked" else why
+    why = f"the run is {view.state}" if view.state in AT_REST else why
     if parent and parent.is_over:
         why = f"{agent.parent} ended first"
     what = "" if len(agent.answers.all) == 1 else f" ({', '.join(lost)})"

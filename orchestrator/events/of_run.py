@@ -56,7 +56,7 @@ class RunStarted(Payload):
 
 @dataclass(frozen=True, slots=True)
 class RunResumed(Payload):
-    """A later process goes on with the run."""
+    """A later process goes on with the run, or the same one after a pause."""
 
     KIND: ClassVar[str] = "run.resumed"
     versions: dict[str, str]
@@ -89,7 +89,10 @@ class RunParked(Payload):
 
 @dataclass(frozen=True, slots=True)
 class RunEnded(Payload):
-    """A run ends: `done`, `partial`, `failed`, `parked` or `interrupted`."""
+    """A run ends: `done`, `partial`, `failed`, `parked` or `interrupted`.
+
+    Or it is `paused`: its process waits until a person lets it go on.
+    """
 
     KIND: ClassVar[str] = "run.ended"
     state: str
@@ -135,6 +138,8 @@ class ControlReceived(Payload):
     """Why, in the words of who asked."""
     text: str = ""
     """With `steer`: what the person says to the lead."""
+    request: str = ""
+    """Name of the file that asked: one that is still there was taken already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +181,8 @@ class ReportSubmitted(Payload):
     result: Any = None
     unfinished: list[str] = field(default_factory=list)
     """Subagents whose findings it did not have: why it went back."""
+    unheard: int = 0
+    """Things a person had said that the lead had not been told: why it went back."""
 
 
 @dataclass(frozen=True, slots=True)

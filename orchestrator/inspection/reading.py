@@ -27,7 +27,7 @@ __all__ = [
     "true_state",
 ]
 
-ENDED = frozenset({"done", "failed", "partial", "parked", "interrupted"})
+ENDED = frozenset({"done", "failed", "partial", "parked", "paused", "interrupted"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,13 +19,12 @@ from orchestrator.inspection.changes import Changes
 from orchestrator.inspection.limits import LimitUse, limit_uses
 from orchestrator.inspection.prices import Prices
 from orchestrator.inspection.said import SaidToRun
+from orchestrator.inspection.states import AT_REST, RESUMABLE
 from orchestrator.inspection.story import Reason, Story
 from orchestrator.inspection.tokens import Cost, Tokens
 from orchestrator.inspection.tree import tree
 
 __all__ = ["LimitUse", "RunView", "moment"]
-
-RESUMABLE = frozenset({"crashed", "interrupted", "parked", "paused", "partial"})
 
 
 def moment(at: str) -> datetime | None:
@@ -173,7 +172,7 @@ class RunView:
             return agent.label
         if agent.answers.brief.is_over:  # cut off at a further question
             return agent.answers.brief.word
-        if self.state in ("parked", "paused"):
+        if self.state in AT_REST:
             return self.state if agent.state == "running" else agent.state
         return "never ran" if agent.state == "waiting" else "cut off"
 

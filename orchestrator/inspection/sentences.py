@@ -204,7 +204,14 @@ def _added(data: Data) -> str:
     brought = _delivers(data)
     if brought:
         return f"is handed the {brought}"
+    if data.get("reason") == "steer":
+        return f"is told what a person said: {_last_part(data.get('text'))}"
     return f"is told ({one_line(data.get('reason'))}): {one_line(data.get('text'))}"
+
+
+def _last_part(text: object) -> str:
+    """Return a person's words without those that the program puts before them."""
+    return one_line(str(text).partition("\n\n")[2] or text)
 
 
 def _refused(data: Data) -> str:
@@ -265,6 +272,8 @@ def _report(data: Data) -> str:
     cited = count_phrase(int(number(data.get("citations"))), "citation")
     wrongs = ", ".join(one_line(each) for each in bad)
     also = [f"{len(bad)} wrong: {wrongs}"] if bad else []
+    if data.get("unheard"):
+        return f"{verdict}: a person had said something that the lead did not know"
     return f"{verdict}: {', '.join([cited, *also, *_unfinished(data)])}"
 
 
@@ -279,8 +288,12 @@ def _limit(data: Data) -> str:
 def _controlled(data: Data) -> str:
     whom = one_line(data.get("to")) or "the run"
     who = one_line(data.get("by")) or "a person"
-    why = one_line(data.get("reason"))
-    told = f"{who} asked to {one_line(data.get('action'))} {whom}"
+    action, why = one_line(data.get("action")), one_line(data.get("reason"))
+    if action == "steer":
+        return f"{who} says to the lead: {one_line(data.get('text'))}"
+    if action == "go_on":
+        return f"{who} let {whom} go on"
+    told = f"{who} asked to {action} {whom}"
     return f"{told}: {why}" if why else told
 
 

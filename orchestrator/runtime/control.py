@@ -1,10 +1,8 @@
-"""Hearing what people ask of a live run, through its `control/` folder."""
+"""Hearing what people ask of a run while its agents are at work."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import anyio
 import structlog
@@ -12,78 +10,77 @@ import structlog
 from orchestrator.errors import StoreError
 from orchestrator.events import ControlReceived
 from orchestrator.ids import LEAD
-from orchestrator.messages import clean_text
-from orchestrator.store.control import STOP, Request, pending, read_request, remove
-from orchestrator.store.eventlog import EventLog
-from orchestrator.store.layout import RunFolder
-from orchestrator.store.lock import Holder, holder
+from orchestrator.runtime.live import Live
+from orchestrator.runtime.requests import POLL_S, Requests, received, shown
+from orchestrator.runtime.session import Session
+from orchestrator.store.control import GO_ON, PAUSE, STEER, STOP, Request
 from orchestrator.subagents.brake import BY_A_PERSON
 from orchestrator.subagents.dispatch import Dispatcher
 
 __all__ = ["Control"]
-
-POLL_S = 0.25
-"""Between two looks; one of an empty folder costs some ten microseconds."""
-MAX_NAME_CHARS = 64
 
 logger = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
 class Control:
-    """Takes requests for one live run while `watch` is at work.
+    """Takes requests for one live run, while `watch` is at work and when told to look.
 
     Attributes:
-        folder: the run's; this process holds its lock.
-        log: gets `control.received`.
+        session: of the run; its log gets `control.received`.
         dispatcher: whose subagents can be cancelled.
-        stop: stops the whole run gently.
+        live: stops the whole run gently.
     """
 
-    folder: RunFolder
-    log: EventLog
+    session: Session
     dispatcher: Dispatcher
-    stop: Callable[[], object]
-    _passed_over: set[str] = field(default_factory=set)
-    """Names that mean nothing and cannot be removed."""
+    live: Live
+    _requests: Requests = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._requests = Requests(self.session.folder, self.live)
 
     async def watch(self) -> None:
-        """Take requests until cancelled; what is left for this process goes then."""
-        me = holder(self.folder.lock)
-        try:
-            while me is not None:
-                self.look(me)
-                await anyio.sleep(POLL_S)
-        finally:
-            for path in pending(self.folder.control):
-                if _is_for(path, me):
-                    remove(path)
+        """Take requests until cancelled."""
+        while True:
+            await self._requests.look(self._take)
+            await anyio.sleep(POLL_S)
 
-    def look(self, me: Holder) -> None:
-        """Take what is there; what is wrong or for another process is removed."""
-        for path in pending(self.folder.control):
-            if path.name in self._passed_over:
-                continue
-            self._take(path, me)
-            remove(path)
-            if path.is_symlink() or path.exists():
-                self._passed_over.add(path.name)
+    async def has_words(self) -> bool:
+        """Look, and return whether a person said something the lead was not told."""
+        await self._requests.look(self._take)
+        return not self.session.inbox.is_empty
 
-    def _take(self, path: Path, me: Holder) -> None:
-        try:
-            request = read_request(path)
-        except StoreError as error:
-            logger.warning("control.unreadable", error=str(error))
-            return
-        if request.holder != me:
-            return  # of an earlier process, or for one
-        if request.action != STOP:
-            logger.warning("control.unknown", action=_shown(request.action))
+    async def _take(self, request: Request, name: str) -> bool:
+        action, parking = request.action, self.session.services.parking
+        if action == STEER:
+            await self._hear(request, name)
+        elif action == GO_ON:
+            return not parking.is_paused  # first all comes to rest
+        elif action == PAUSE:
+            self._note(request)
+            parking.pause()
+        elif action != STOP:
+            logger.warning("control.unknown", action=shown(action))
         elif self._is_known(request.to):
             self._note(request)
             self._stop(request.to)
         else:
-            logger.warning("control.no_such_agent", agent=_shown(request.to))
+            logger.warning("control.no_such_agent", agent=shown(request.to))
+        return True
+
+    async def _hear(self, request: Request, name: str) -> None:
+        """Take down words to the lead; they are on disk before they can be lost.
+
+        Raises:
+            StoreError: they cannot be recorded.
+        """
+        log = self.session.log
+        event = received(request, name, self.session.services.redact)
+        if event is not None:
+            log.append(event, cause=log.newest(LEAD))
+            self.live.taken.add(name)
+            await log.sync()
 
     def _is_known(self, to: str) -> bool:
         return to == "" or to in self.dispatcher.roster.at_work
@@ -92,22 +89,12 @@ class Control:
         if agent:
             self.dispatcher.roster.stop(agent, BY_A_PERSON)
         else:
-            self.stop()
+            self.live.stop()
 
     def _note(self, request: Request) -> None:
+        log = self.session.log
         try:
             event = ControlReceived(request.action, request.to)
-            self.log.append(event, cause=self.log.newest(request.to or LEAD))
+            log.append(event, cause=log.newest(request.to or LEAD))
         except StoreError as error:  # a disk in trouble keeps nobody from stopping
             logger.warning("control.unrecorded", error=str(error))
-
-
-def _is_for(path: Path, me: Holder | None) -> bool:
-    try:
-        return read_request(path).holder == me
-    except StoreError:
-        return False
-
-
-def _shown(text: str) -> str:
-    return clean_text(text)[:MAX_NAME_CHARS]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ import jsonschema
 
 from orchestrator.agent.hooks import Words
 from orchestrator.agent.rebuild import NOT_BEGUN, AgentPast
+from orchestrator.agent.stops import MAX_HAND_INS
 from orchestrator.events import ReportSubmitted
 from orchestrator.ids import LEAD
 from orchestrator.runtime.citations import (
@@ -22,11 +23,14 @@ from orchestrator.spec.task import Deliverable
 from orchestrator.store.eventlog import EventLog
 from orchestrator.tools.base import ToolOutput
 
-__all__ = ["Finisher", "Report"]
+__all__ = ["Finisher", "HasWords", "Report"]
 
 MAX_COMPLAINTS = 12
 MAX_RETURNS = 1
 """How often a report is sent back for wrong citations or a wrong result."""
+
+HasWords = Callable[[], Awaitable[bool]]
+"""Whether a person said something that the lead has not been told yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,7 @@ class Finisher:
         places: Callable[[], KnownPlaces],
         *,
         unfinished: Callable[[], Mapping[str, str]],
+        has_words: HasWords,
         words: Words,
         past: AgentPast = NOT_BEGUN,
     ) -> None:
@@ -70,35 +75,50 @@ class Finisher:
             deliverable: what the task asks for.
             places: what may be cited now.
             unfinished: subagents whose findings the lead has not got, id → in words.
+            has_words: asked at each hand-in.
             words: the program's prompts.
             past: what an earlier process did with the lead: what it sent back counts,
                 and what it took in and logged comes once more for its value alone.
         """
         warned = [each for each in past.returned if each.get("unfinished")]
+        unheard = [each for each in past.returned if each.get("unheard")]
         self._log = log
         self._deliverable = deliverable
         self._places = places
         self._unfinished = unfinished
+        self._has_words = has_words
         self._words = words
-        self._returned = len(past.returned) - len(warned)
+        self._returned = len(past.returned) - len(warned) - len(unheard)
         self._attempts = len(past.returned)
         self._is_warned = bool(warned) or past.is_handed_in
         self._is_on_record = past.is_handed_in
+        self._is_last = past.is_handed_in
         self._past = past
 
     def take_as_is(self) -> None:
         """Send nothing back any more: the lead has no call left to mend it."""
         self._returned = max(self._returned, MAX_RETURNS)
-        self._is_warned = True
+        self._is_warned = self._is_last = True
 
     async def finish(self, report: str, result: Any) -> ToolOutput:  # noqa: ANN401 - any JSON
         """Take in a report, or send it back once with what is wrong.
 
-        It is sent back once, too, where findings have not reached the lead.
+        It is sent back once, too, where findings have not reached the lead, and where a
+        person said something since: those words follow it.
         """
+        # What is handed in when no more may be sent back is better than nothing.
+        can_wait = not self._is_last and self._attempts + 1 < MAX_HAND_INS
+        if can_wait and await self._has_words():
+            self._attempts += 1
+            text = self._words("unheard", tool="finish")
+            return self._held_back(report, result, text, words=1)
         out = self._unfinished()
         if out and not self._is_warned:
-            return self._warned(report, result, out)
+            self._is_warned = True
+            self._attempts += 1
+            lines = "\n".join(f"- {line}" for line in out.values())
+            text = self._words("unfinished", agents=lines, tool="finish")
+            return self._held_back(report, result, text, out=out)
         check = check_citations(report, self._places())
         wrong_result = self._result_problems(result)
         problems = list(wrong_result)
@@ -134,10 +154,16 @@ class Finisher:
         )
         return ToolOutput("Accepted.", ends=True, value=accepted)
 
-    def _warned(self, report: str, result: Any, out: Mapping[str, str]) -> ToolOutput:  # noqa: ANN401 - any JSON
-        """Send a report back, once, because subagents are out."""
-        self._is_warned = True
-        self._attempts += 1
+    def _held_back(
+        self,
+        report: str,
+        result: Any,  # noqa: ANN401 - any JSON
+        text: str,
+        *,
+        out: Collection[str] = (),
+        words: int = 0,
+    ) -> ToolOutput:
+        """Send a report back: not for what it says, but for what the lead lacks."""
         submitted = ReportSubmitted(
             attempt=self._attempts,
             accepted=False,
@@ -146,10 +172,9 @@ class Finisher:
             report=report,
             result=result,
             unfinished=list(out),
+            unheard=words,
         )
         self._log.append(submitted, agent=LEAD)
-        lines = "\n".join(f"- {line}" for line in out.values())
-        text = self._words("unfinished", agents=lines, tool="finish")
         return ToolOutput(text, is_error=True)
 
     def _result_problems(self, result: Any) -> list[str]:  # noqa: ANN401 - any JSON

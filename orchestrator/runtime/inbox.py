@@ -14,13 +14,12 @@ from orchestrator.events import (
     TextAdded,
     parse,
 )
+from orchestrator.events.phrases import quoted
 from orchestrator.security.untrusted import defused
+from orchestrator.store.control import STEER
 from orchestrator.store.notes import MAX_SECTION_CHARS
 
-__all__ = ["STEER", "Inbox"]
-
-STEER = "steer"
-"""The action by which a person says something, and the reason of the text."""
+__all__ = ["Inbox"]
 
 
 @dataclass(slots=True)
@@ -50,18 +49,29 @@ class Inbox:
         data = event.data
         match event.kind:
             case ControlReceived.KIND if data["action"] == STEER:
-                self._take_in(event, self.prompts("steer", text=data.get("text", "")))
+                text = data.get("text", "")
+                shown = defused(text, beside_ours=True)
+                self._take_in(event, self.prompts("steer", text=shown), text)
             case NotesEdited.KIND:
-                self._take_in(event, self._edited(parse(event, NotesEdited)))
-            case TextAdded.KIND if data["reason"] == STEER:
+                edited = parse(event, NotesEdited)
+                words = edited.text or edited.section
+                self._take_in(event, self._edited(edited), words)
+            case TextAdded.KIND if data["reason"] == "steer":
                 self._waiting.pop(event.cause, None)
+
+    def untold(self) -> list[str]:
+        """Return what is still to be told in the person's own words, a line each."""
+        return [
+            f"the lead was not told any more: {quoted(each.words)}"
+            for each in self.hear()
+        ]
 
     def hear(self) -> Sequence[Said]:
         """Return what is still to be told, oldest first."""
         return [self._waiting[seq] for seq in sorted(self._waiting)]
 
-    def _take_in(self, event: Event, text: str) -> None:
-        self._waiting[event.seq] = Said(event.seq, text)
+    def _take_in(self, event: Event, text: str, words: str) -> None:
+        self._waiting[event.seq] = Said(event.seq, text, words)
 
     def _edited(self, edited: NotesEdited) -> str:
         text, size = edited.text, len(edited.text)

@@ -13,7 +13,7 @@ from orchestrator.agent.records import Records
 from orchestrator.agent.spec import Outcome
 from orchestrator.ids import LEAD
 from orchestrator.runtime.citations import KnownPlaces
-from orchestrator.runtime.finish import Finisher
+from orchestrator.runtime.finish import Finisher, HasWords
 from orchestrator.runtime.lead import OwnReads, lead_spec
 from orchestrator.runtime.session import Session
 from orchestrator.subagents.dispatch import Dispatcher
@@ -25,7 +25,7 @@ __all__ = ["run_lead"]
 
 
 async def run_lead(
-    session: Session, dispatcher: Dispatcher, past: AgentPast
+    session: Session, dispatcher: Dispatcher, past: AgentPast, has_words: HasWords
 ) -> Outcome:
     """Let the lead work until it hands in, is stopped by a limit, or fails.
 
@@ -33,11 +33,12 @@ async def run_lead(
         session: the live run.
         dispatcher: its subagents.
         past: where earlier processes left the lead.
+        has_words: whether a person said something that the lead was not told.
 
     Raises:
         StoreError: the run folder cannot be written.
     """
-    agent = _built(session, dispatcher, past)
+    agent = _built(session, dispatcher, past, has_words)
     outcome = Outcome("failed")
     try:
         async with dispatcher.directing(agent):
@@ -47,10 +48,12 @@ async def run_lead(
     return outcome
 
 
-def _built(session: Session, dispatcher: Dispatcher, past: AgentPast) -> Agent:
+def _built(
+    session: Session, dispatcher: Dispatcher, past: AgentPast, has_words: HasWords
+) -> Agent:
     """Return the lead, ready to run."""
     services = session.services
-    finisher = _finisher(session, dispatcher, past)
+    finisher = _finisher(session, dispatcher, past, has_words)
     notes = session.progress.notes_of(LEAD)
     registry = Registry(
         [
@@ -103,7 +106,9 @@ def _built(session: Session, dispatcher: Dispatcher, past: AgentPast) -> Agent:
     return agent
 
 
-def _finisher(session: Session, dispatcher: Dispatcher, past: AgentPast) -> Finisher:
+def _finisher(
+    session: Session, dispatcher: Dispatcher, past: AgentPast, has_words: HasWords
+) -> Finisher:
     """Return the port that takes in the report."""
 
     def places() -> KnownPlaces:
@@ -120,6 +125,7 @@ def _finisher(session: Session, dispatcher: Dispatcher, past: AgentPast) -> Fini
         session.prepared.task.deliverable,
         places,
         unfinished=dispatcher.unfinished,
+        has_words=has_words,
         words=session.services.words,
         past=past,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from orchestrator.events import (
     BriefReused,
@@ -28,8 +28,9 @@ from orchestrator.store.notes import AgentRow
 
 __all__ = ["Members"]
 
-_Left = Literal["", "over", "parked"]
+_Left = Literal["", "over", "parked", "paused"]
 """Whether somebody works on it (""), nobody does any more, or nobody for now."""
+_AT_REST: Final[tuple[_Left, ...]] = ("parked", "paused")
 _UNFINISHED = {"running": "cut off", "waiting": "never ran"}
 
 
@@ -156,15 +157,16 @@ class Members:
         for call in history.reported:
             self._reach_all(call)
 
-    def rows(self, *, is_over: bool, is_parked: bool = False) -> list[AgentRow]:
+    def rows(self, *, state: str) -> list[AgentRow]:
         """Return a row for each, those of a subagent right below it.
 
         Args:
-            is_over: nobody works on the run any more; nor do those that were left by
-                one that has ended.
-            is_parked: it is over for now, since it is parked.
+            state: in which the run ended, or ""; once nobody works on it any more,
+                nobody does on those that were left by one that has ended.
         """
-        run_left: _Left = "" if not is_over else "parked" if is_parked else "over"
+        run_left: _Left = "over" if state else ""
+        for each in _AT_REST:
+            run_left = each if each == state else run_left
         below: dict[str, list[_Member]] = {}
         for member in self._of.values():
             parent = member.parent if member.parent in self._of else ""
@@ -208,8 +210,8 @@ def _state(member: _Member, left: _Left) -> str:
         return activity.state
     if brief.is_over:
         return brief.word
-    if left == "parked" and activity.state != "ended":
-        return "parked" if activity.state == "running" else activity.state
+    if left in _AT_REST and activity.state != "ended":
+        return left if activity.state == "running" else activity.state
     return "not finished"
 
 
@@ -235,7 +237,7 @@ def _came_of(member: _Member, left: _Left) -> Iterator[str]:
     if brief.items or not brief.why:
         yield f"handed in {brief.brought}"
     if answers.further:
-        without = "not answered yet" if left == "parked" else "cut off"
+        without = "not answered yet" if left in _AT_REST else "cut off"
         words = ", ".join(each.word or without for each in answers.further)
         yield f"asked {count_phrase(len(answers.further), 'further question')}: {words}"
     if member.reused:

@@ -1,4 +1,4 @@
-"""Ending the process of a parked run gently, and saying when the run can go on."""
+"""Bringing a run that is parked or paused to rest, and saying when it can go on."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from orchestrator.spec.profiles import DELEGATION
 
 __all__ = [
     "Parked",
+    "Paused",
     "Underway",
     "all_is_in",
     "goes_on_at",
@@ -73,6 +74,22 @@ class Parked:
         then = f"from {when(at)} on" if at else need
         said = error.message.rstrip(". ")
         return cls(f"{what}: {said}; {then}, `orchestrate resume {handle}` goes on", at)
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """A person lets nothing more be sent for a run.
+
+    Attributes:
+        reason: with what it goes on, in one line.
+    """
+
+    reason: str
+
+    @classmethod
+    def of(cls, handle: str) -> Paused:
+        """Return it for the run that commands call `handle`."""
+        return cls(f"a person paused it; `orchestrate resume {handle}` goes on")
 
 
 def when(at: datetime) -> str:
@@ -131,15 +148,28 @@ class Underway:
 async def let_come_in(
     session: Session, underway: Underway, then: Callable[[], object]
 ) -> None:
-    """Wait until the run is parked, and until what is under way has come in.
+    """Wait until the gate is closed, and until what is under way has come in.
+
+    Nobody waits for a parked run, so that its process soon lets go. For a paused one
+    somebody does: all that is under way has the time that a call may take.
 
     Args:
         session: the live run.
         underway: fed with its events.
         then: called at the end.
     """
-    parking, log = session.services.parking, session.log
+    parking, call_s = session.services.parking, session.prepared.task.limits.call_s
     error = await parking.closed()
+    if error is not None:
+        await _take_note(session, error)
+    with anyio.move_on_after(call_s if error is None else min(MAX_GRACE_S, call_s)):
+        await all_is_in(parking, underway)
+    then()
+
+
+async def _take_note(session: Session, error: ModelError) -> None:
+    """Write down that the run is being parked."""
+    parking, log = session.services.parking, session.log
     parking.noticed_at = session.services.clock.now()
     at = goes_on_at(error, parking.noticed_at)
     parked = RunParked(
@@ -154,15 +184,12 @@ async def let_come_in(
     with suppress(StoreError):  # whoever writes the end will meet it
         log.append(parked, cause=parking.cause)
         await log.sync()
-    with anyio.move_on_after(min(MAX_GRACE_S, session.prepared.task.limits.call_s)):
-        await all_is_in(parking, underway)
-    then()
 
 
 async def all_is_in(
     parking: Parking, underway: Underway, *, quiet_s: float = QUIET_S
 ) -> None:
-    """Wait until nothing is under way in a parked run, and what came in is on record.
+    """Wait until nothing is under way any more, and what came in is on record.
 
     Args:
         parking: of the run.

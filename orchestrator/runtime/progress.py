@@ -257,10 +257,7 @@ class Progress:
 
     def _rendered(self) -> str:
         """Return `progress.md` as it should be."""
-        state = self._ended.get("state", "")
-        rows = self._members.rows(
-            is_over=bool(self._ended), is_parked=state == "parked"
-        )
+        rows = self._members.rows(state=self._ended.get("state", ""))
         return self._notes[LEAD].render(self._header(), rows, self._effects)
 
     def _header(self) -> RunHeader:

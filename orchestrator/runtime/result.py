@@ -11,7 +11,7 @@ from orchestrator.runtime.totals import Totals
 
 __all__ = ["EXIT_CODES", "RunResult", "State"]
 
-State = Literal["done", "failed", "partial", "parked", "interrupted"]
+State = Literal["done", "failed", "partial", "parked", "interrupted", "paused"]
 
 EXIT_CODES: dict[State, int] = {
     "done": 0,
@@ -19,6 +19,7 @@ EXIT_CODES: dict[State, int] = {
     "partial": 3,
     "parked": 75,
     "interrupted": 130,
+    "paused": 130,  # what it comes to if its process ends there
 }
 BUG = 70
 """Exit status of a run that failed by a fault of this program."""
@@ -34,7 +35,8 @@ class RunResult:
         state: `done`, `partial` (there is a report; `missing` says what it lacks),
             `failed`, `parked` (the service takes no requests for now: its quota is used
             up, the key refused, the endpoint down) or `interrupted`; the last two are
-            resumable.
+            resumable. So is `paused`, which a process waits in unless it is told to
+            let go then.
         exit_code: what the command line exits with.
         reason: why the state is not `done`, in one line.
         missing: what was asked for and is not there, a line each.

@@ -29,6 +29,7 @@ from orchestrator.runtime.costs import models_used, price_changes
 from orchestrator.runtime.history import History
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.inputs import changed_inputs
+from orchestrator.runtime.live import Live
 from orchestrator.runtime.parked import when
 from orchestrator.runtime.past import Past, parked_until, state_of
 from orchestrator.runtime.reopening import (
@@ -40,8 +41,9 @@ from orchestrator.runtime.reopening import (
     reopening,
     used_of,
 )
+from orchestrator.runtime.requests import taken_in
 from orchestrator.runtime.result import RunResult
-from orchestrator.runtime.run import Live, work
+from orchestrator.runtime.run import work
 from orchestrator.runtime.session import (
     Session,
     opened,
@@ -54,13 +56,13 @@ from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.disk import remove_halves
 from orchestrator.store.eventlog import EventLog
 from orchestrator.store.layout import RunFolder
-from orchestrator.store.lock import RunLock, is_held
+from orchestrator.store.lock import is_held
 from orchestrator.store.reading import read_events_of
 from orchestrator.subagents.dispatch import Dispatcher
 from orchestrator.subagents.handover import write_missing
 from orchestrator.subagents.muster import mustered
 
-__all__ = ["read_past", "resume_run"]
+__all__ = ["go_on", "read_past"]
 
 FINISHED = ("done", "failed", "partial")
 MAX_DAMAGE = 5
@@ -213,37 +215,37 @@ def _early(events: Sequence[Event], host: Host) -> Iterator[str]:
         )
 
 
-async def resume_run(past: Past, host: Host, live: Live | None = None) -> RunResult:
-    """Go on where the log ends: finished work is taken from it, never paid again.
+async def go_on(past: Past, host: Host, live: Live) -> RunResult:
+    """Go on where the log ends, until the run ends or rests.
+
+    The caller holds the lock of the run.
 
     Raises:
-        RunBusy: another process writes this run.
         StoreError: the folder cannot be written.
     """
-    live = live or Live()
     folder = past.folder
-    with RunLock(folder.lock):
-        for each in (folder.path, folder.artifacts, *folder.agents.glob("*")):
-            remove_halves(each)
-        log = _open_log(folder, host)
-        try:
-            if log.seq != past.history.last_seq:  # another process was at work
-                past = read_past(folder, host, past.overrides, question=past.question)
-            salt = secrets.token_bytes(16)
-            if past.started is not None:
-                salt = bytes.fromhex(past.started.salt)
-            async with opened(
-                past.prepared,
-                host,
-                folder,
-                log,
-                salt=salt,
-                past=past,
-                on_event=live.on_event,
-            ) as session:
-                return await _gone_on(past, session, live, salt)
-        finally:
-            log.close()
+    for each in (folder.path, folder.artifacts, *folder.agents.glob("*")):
+        remove_halves(each)
+    log = _open_log(folder, host)
+    try:
+        if log.seq != past.history.last_seq:  # another process was at work
+            past = read_past(folder, host, past.overrides, question=past.question)
+        live.taken |= taken_in(past.events)
+        salt = secrets.token_bytes(16)
+        if past.started is not None:
+            salt = bytes.fromhex(past.started.salt)
+        async with opened(
+            past.prepared,
+            host,
+            folder,
+            log,
+            salt=salt,
+            past=past,
+            on_event=live.on_event,
+        ) as session:
+            return await _gone_on(past, session, live, salt)
+    finally:
+        log.close()
 
 
 async def _gone_on(past: Past, session: Session, live: Live, salt: bytes) -> RunResult:
@@ -257,7 +259,7 @@ async def _gone_on(past: Past, session: Session, live: Live, salt: bytes) -> Run
     await anyio.to_thread.run_sync(
         write_missing, session.files, past.folder, dispatcher.roster
     )
-    live.has_begun = True
+    live.begun(past.folder)
     return await work(session, live, dispatcher=dispatcher, lead=lead)
 
 

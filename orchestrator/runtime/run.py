@@ -1,13 +1,9 @@
-"""One run from task to report: everything is wired here."""
+"""One run at work, to its report or until it rests: everything is wired here."""
 
 from __future__ import annotations
 
-import secrets
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
 
 import anyio
 import anyio.to_thread
@@ -15,127 +11,34 @@ import structlog
 
 from orchestrator.agent.rebuild import NOT_BEGUN, AgentPast
 from orchestrator.agent.spec import Outcome
-from orchestrator.errors import ModelError, OrchestratorError, SpecError, StoreError
-from orchestrator.events import Event, RunEnded
-from orchestrator.ids import LEAD, run_id
+from orchestrator.errors import ModelError, OrchestratorError, StoreError
+from orchestrator.events import RunEnded
+from orchestrator.ids import LEAD
 from orchestrator.messages import encode
 from orchestrator.models.redacting import redact_error
 from orchestrator.runtime.control import Control
-from orchestrator.runtime.host import Host
-from orchestrator.runtime.inputs import write_inputs
 from orchestrator.runtime.leading import run_lead
-from orchestrator.runtime.parked import Parked, Underway, let_come_in, stamp
-from orchestrator.runtime.prepare import Prepared
+from orchestrator.runtime.live import Live
+from orchestrator.runtime.parked import (
+    Parked,
+    Paused,
+    Underway,
+    let_come_in,
+    stamp,
+)
 from orchestrator.runtime.progress import MIN_INTERVAL_S
 from orchestrator.runtime.result import BUG, EXIT_CODES, RunResult
-from orchestrator.runtime.session import Session, opened, started
+from orchestrator.runtime.session import Session
 from orchestrator.runtime.verdict import Bug, judged
-from orchestrator.spec.task import Task
-from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.disk import write_atomic
-from orchestrator.store.eventlog import EventLog
-from orchestrator.store.layout import create
-from orchestrator.store.lock import RunLock
 from orchestrator.subagents.dispatch import Dispatcher
 from orchestrator.subagents.shortfall import stopped
 
-__all__ = ["Live", "Origin", "start", "work"]
+__all__ = ["work"]
 
-OnEvent = Callable[[Event], None]
+Ending = Outcome | Bug | Parked | Paused
 
 logger = structlog.get_logger(__name__)
-
-
-@dataclass(slots=True)
-class Live:
-    """A handle on a run while it works.
-
-    Attributes:
-        scope: cancel it to interrupt the run: results are recorded, and it can be
-            resumed.
-        on_event: told of each event.
-        has_begun: the run is in its log; before that nothing is spent or left behind.
-    """
-
-    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
-    on_event: OnEvent | None = None
-    has_begun: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """What tells one run from another: its id, and what keys its placeholders."""
-
-    run: str
-    salt: bytes
-
-
-async def start(
-    prepared: Prepared,
-    host: Host,
-    live: Live | None = None,
-    *,
-    origin: Origin | None = None,
-) -> RunResult:
-    """Run a task in a new folder and return what it came to.
-
-    Args:
-        prepared: the task and all that it names.
-        host: what the process offers.
-        live: the handle.
-        origin: of the run that this one does again; None: it is a run of its own.
-
-    Raises:
-        SpecError: an MCP server of the task cannot be started, or commands could
-            change earlier runs; nothing was spent.
-        StoreError: the runs folder cannot be written; nothing was spent.
-    """
-    live = live or Live()
-    _check_place(prepared.task, host.runs_dir)
-    if origin is None:
-        origin = Origin(_free_id(prepared.task.name, host), secrets.token_bytes(16))
-    folder, salt = create(host.runs_dir, origin.run), origin.salt
-    try:
-        with RunLock(folder.lock):
-            log = EventLog.create(
-                folder.events, folder.id, Artifacts(folder.artifacts), host.clock
-            )
-            try:
-                async with opened(
-                    prepared, host, folder, log, salt=salt, on_event=live.on_event
-                ) as session:
-                    write_inputs(session)
-                    log.link(LEAD, log.append(started(session, salt)).seq)
-                    await log.sync()
-                    live.has_begun = True
-                    return await work(session, live)
-            finally:
-                log.close()
-    finally:
-        if not live.has_begun:  # nothing was spent: nothing is left behind
-            shutil.rmtree(folder.path, ignore_errors=True)
-
-
-def _check_place(task: Task, runs_dir: Path) -> None:
-    """Refuse commands in a workspace whose top level earlier runs lie in.
-
-    Each would have to be hidden on its own, and there may be thousands.
-    """
-    is_changed = {"shell", "write"} <= task.permissions.keys()
-    if is_changed and runs_dir.resolve() == task.workspace.resolve():
-        raise SpecError(
-            "runs would lie in it directly, where commands could change earlier ones; "
-            "name another folder for them with `--runs-dir`",
-            field="workspace",
-        )
-
-
-def _free_id(name: str, host: Host) -> str:
-    """Return the id of a new run; many runs of a batch begin in one second."""
-    while True:
-        run = run_id(name, host.clock.now(), salt=secrets.token_bytes(8))
-        if not (host.runs_dir / run).exists():
-            return run
 
 
 async def work(
@@ -154,7 +57,8 @@ async def work(
         lead: what earlier processes did with the lead.
     """
     dispatcher = dispatcher or Dispatcher(session.crew())
-    ending: Outcome | Bug | Parked | None = None
+    live.redact = session.services.redact
+    ending: Ending | None = None
     try:
         with live.scope:
             ending = await _watched(session, live, dispatcher, lead)
@@ -167,7 +71,7 @@ async def work(
 
 async def _watched(
     session: Session, live: Live, dispatcher: Dispatcher, lead: AgentPast
-) -> Outcome | Bug | Parked | None:
+) -> Ending | None:
     """Let the lead work, with the derived files kept true meanwhile.
 
     Raises:
@@ -176,7 +80,7 @@ async def _watched(
     ending: Outcome | Bug | StoreError | None = None
     underway = Underway()
     session.log.subscribe(underway.apply)
-    control = Control(session.folder, session.log, dispatcher, live.scope.cancel)
+    control = Control(session, dispatcher, live)
     await session.progress.look()  # people may have changed the notes in between
     async with anyio.create_task_group() as group:
         stop = group.cancel_scope.cancel
@@ -185,7 +89,7 @@ async def _watched(
         group.start_soon(let_come_in, session, underway, stop)
         with _told_of_others(session):
             try:
-                ending = await run_lead(session, dispatcher, lead)
+                ending = await run_lead(session, dispatcher, lead, control.has_words)
             except StoreError as error:
                 ending = error
             except OrchestratorError as error:
@@ -195,7 +99,7 @@ async def _watched(
         stop()
     if isinstance(ending, StoreError):
         raise ending
-    return ending or _parked(session)
+    return ending or _at_rest(session)
 
 
 @contextmanager
@@ -223,13 +127,13 @@ def _failed(session: Session, error: OrchestratorError) -> Outcome | None:
     return Outcome("failed", reason=str(error))
 
 
-def _parked(session: Session) -> Parked | None:
-    """Return why the run is parked, or None."""
-    parking = session.services.parking
+def _at_rest(session: Session) -> Parked | Paused | None:
+    """Return why the run is at rest, or None."""
+    parking, handle = session.services.parking, session.folder.handle
     if parking.why is None:
-        return None
+        return Paused.of(handle) if parking.is_paused else None
     heard_at = parking.noticed_at or session.services.clock.now()
-    return Parked.by(parking.why, heard_at, handle=session.folder.handle)
+    return Parked.by(parking.why, heard_at, handle=handle)
 
 
 async def _keep_true(session: Session) -> None:
@@ -247,7 +151,7 @@ async def _keep_true(session: Session) -> None:
 
 
 async def _shielded(
-    session: Session, dispatcher: Dispatcher, ending: Outcome | Bug | Parked | None
+    session: Session, dispatcher: Dispatcher, ending: Ending | None
 ) -> RunResult:
     """Conclude, whoever cancels meanwhile."""
     results: list[RunResult] = []
@@ -257,7 +161,7 @@ async def _shielded(
 
 
 async def _conclude(
-    session: Session, dispatcher: Dispatcher, ending: Outcome | Bug | Parked | None
+    session: Session, dispatcher: Dispatcher, ending: Ending | None
 ) -> RunResult:
     """Write report, result and state; return the result of the run."""
     verdict = await anyio.to_thread.run_sync(judged, session, dispatcher, ending)

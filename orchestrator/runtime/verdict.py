@@ -16,7 +16,7 @@ from orchestrator.evidence import citations
 from orchestrator.ids import LEAD
 from orchestrator.messages import clean_text
 from orchestrator.runtime.finish import Report
-from orchestrator.runtime.parked import Parked
+from orchestrator.runtime.parked import Parked, Paused
 from orchestrator.runtime.report import mechanical_report, with_checks
 from orchestrator.runtime.result import State
 from orchestrator.runtime.session import Session
@@ -54,7 +54,7 @@ class Verdict:
     """How a run ended.
 
     Attributes:
-        state: `done`, `partial`, `failed`, `parked` or `interrupted`.
+        state: `done`, `partial`, `failed`, `parked`, `paused` or `interrupted`.
         reason: why it is not `done`, in one line.
         missing: what was asked for and is not there, a line each.
         report: Markdown, or "" if there is none.
@@ -73,7 +73,9 @@ class Verdict:
 
 
 def judged(
-    session: Session, dispatcher: Dispatcher, outcome: Outcome | Bug | Parked | None
+    session: Session,
+    dispatcher: Dispatcher,
+    outcome: Outcome | Bug | Parked | Paused | None,
 ) -> Verdict:
     """Return how the run ended; it reads the files that findings are from.
 
@@ -87,6 +89,8 @@ def judged(
         return Verdict("failed", f"a fault of the program: {outcome.what}")
     if isinstance(outcome, Parked):
         return Verdict("parked", outcome.reason, resume_at=outcome.resume_at)
+    if isinstance(outcome, Paused):
+        return Verdict("paused", outcome.reason)
     if outcome is None:
         return Verdict(
             "interrupted",
@@ -94,6 +98,7 @@ def judged(
         )
     has_explored = bool(session.sightings.of(LEAD))
     missing = shortfall.missing(roster, LEAD, has_explored=has_explored)
+    missing = [*session.inbox.untold(), *missing]
     if outcome.kind == "submitted" and isinstance(outcome.value, Report):
         report = outcome.value
         missing = [*report.missing, *missing, *shortfall.unread(roster, report.unread)]

@@ -40,6 +40,7 @@ PROMPTS: dict[str, frozenset[str]] = {
         "follow_up": "question max_tokens turns",
         "late_findings": "findings",
         "unfinished": "agents tool",
+        "unheard": "tool",
         "steer": "text",
         "notes_edited": "section text",
         "delegate_reminder": "",

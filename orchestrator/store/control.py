@@ -1,7 +1,8 @@
-"""Requests to a live run: small files in its `control/` folder, for one process only.
+"""Requests to a run: small files in its `control/` folder.
 
 Each is addressed to whoever holds the lock of the run, so that one that nobody took in
-time means nothing to a later process.
+time means nothing to a later process. Words to the lead are for whoever goes on with
+the run: they wait until somebody does.
 """
 
 from __future__ import annotations
@@ -10,44 +11,71 @@ import os
 import secrets
 import stat
 import time
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import orjson
 
 from orchestrator.errors import StoreError
+from orchestrator.messages import clean_text
 from orchestrator.store.disk import store_error, write_derived
 from orchestrator.store.lock import Holder
 
-__all__ = ["STOP", "Request", "pending", "read_request", "remove", "send"]
+__all__ = [
+    "GO_ON",
+    "MAX_TEXT_BYTES",
+    "PAUSE",
+    "STEER",
+    "STOP",
+    "Request",
+    "pending",
+    "read_request",
+    "remove",
+    "send",
+]
 
 STOP = "stop"
 """The action: end gently, an agent or the whole run."""
+STEER = "steer"
+"""The action: tell the lead something, at its next step."""
+PAUSE = "pause"
+"""The action: send nothing more, and wait."""
+GO_ON = "go_on"
+"""The action: go on after a pause."""
 
-MAX_REQUEST_BYTES = 4096
+MAX_TEXT_BYTES = 12_000
+"""Longest text for the lead: some 3,000 tokens. What is longer belongs in a file."""
+MAX_REQUEST_BYTES = 65_536
+"""Of a file: a text that placeholders have made longer, escaped, and the rest."""
 _SUFFIX = ".json"
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a person asks of a live run.
+    """What a person asks of a run.
 
     Attributes:
-        action: `stop`; later versions may know more.
-        holder: the process that is asked.
+        action: `stop`, `steer`, `pause` or `go_on`; later versions may know more.
+        holder: the process that is asked; None: whichever goes on with the run.
         to: the agent it is about; "" for the whole run.
+        text: words to the lead, without secrets.
+        limits: those that change as a paused run goes on, as `limits.usd` → value.
     """
 
     action: str
-    holder: Holder
+    holder: Holder | None
     to: str = ""
+    text: str = ""
+    limits: Mapping[str, str] = field(default_factory=dict)
 
 
 def send(folder: Path, request: Request) -> Path:
     """Put `request` into the folder, whole or not at all, and return its file.
 
-    The file goes away when it is taken. The folder is made if it is missing.
+    The file goes away when it is taken. The folder is made if it is missing. Words to
+    the lead are on disk when this returns, since they may have to wait for long.
 
     Raises:
         StoreError: it could not be written.
@@ -55,7 +83,9 @@ def send(folder: Path, request: Request) -> Path:
     # Names sort by time, so that requests are taken in the order they were made.
     name = f"{time.time_ns():020d}-{secrets.token_hex(4)}{_SUFFIX}"
     path = folder / name
-    write_derived(path, orjson.dumps(asdict(request)) + b"\n", within=folder.parent)
+    whole = {**asdict(request), "text": clean_text(request.text)}
+    data = orjson.dumps(whole) + b"\n"
+    write_derived(path, data, within=folder.parent, sync=request.action == STEER)
     return path
 
 
@@ -81,8 +111,17 @@ def read_request(path: Path) -> Request:
     try:
         data = _content(path)
         found = orjson.loads(data)
-        holder = Holder(int(found["holder"]["pid"]), str(found["holder"]["since"]))
-        return Request(str(found["action"]), holder, str(found.get("to", "")))
+        by = found["holder"]
+        return Request(
+            action=str(found["action"]),
+            holder=Holder(int(by["pid"]), str(by["since"])) if by else None,
+            to=str(found.get("to", "")),
+            text=str(found.get("text", "")),
+            limits={
+                str(name): str(value)
+                for name, value in (found.get("limits") or {}).items()
+            },
+        )
     except OSError as error:
         raise store_error("read the request", path, error) from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:

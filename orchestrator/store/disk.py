@@ -125,7 +125,9 @@ def write_atomic(path: Path, data: bytes) -> None:
     _replace(path, data, sync=True)
 
 
-def write_derived(path: Path, data: bytes, *, within: Path | None = None) -> None:
+def write_derived(
+    path: Path, data: bytes, *, within: Path | None = None, sync: bool = False
+) -> None:
     """Replace `path` by `data`, which can be made again from the log.
 
     Readers see the old or the new content; after a power cut it may be neither, so that
@@ -136,6 +138,7 @@ def write_derived(path: Path, data: bytes, *, within: Path | None = None) -> Non
         data: all of it.
         within: missing folders below this one are made; it is never made itself, so
             that a run that was deleted does not come back. None: none are made.
+        sync: it cannot be made again: bring it to disk all the same.
 
     Raises:
         StoreError: it could not be written.
@@ -145,7 +148,7 @@ def write_derived(path: Path, data: bytes, *, within: Path | None = None) -> Non
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise store_error("make", path.parent, error) from error
-    _replace(path, data, sync=False)
+    _replace(path, data, sync=sync)
 
 
 def _replace(path: Path, data: bytes, *, sync: bool) -> None:

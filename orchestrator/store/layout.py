@@ -120,6 +120,11 @@ class RunFolder:
         return self.path / "lock"
 
     @property
+    def output(self) -> Path:
+        """Return what a process in the background printed."""
+        return self.path / "output.log"
+
+    @property
     def control(self) -> Path:
         """Return the folder through which a live run is steered."""
         return self.path / "control"

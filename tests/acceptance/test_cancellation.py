@@ -162,6 +162,21 @@ def test_one_signal_with_eight_at_work_leaves_nothing_and_resume_completes(
 
 
 @pytest.mark.slow
+def test_a_terminal_that_closes_sends_more_than_one_signal(
+    place: Path, held: Held, endpoint: FakeEndpoint
+) -> None:
+    env = environment(place, endpoint.url)
+    with live(run_command(), place, env) as work:
+        work.until(lambda: len(held.held) == PARTS)
+        for _ in range(3):
+            work.send(signal.SIGHUP)
+        status, _, _ = work.ended(GONE_S + 3)
+
+    assert status == 130
+    assert work.view().state == "interrupted"
+
+
+@pytest.mark.slow
 def test_a_second_ctrl_c_ends_at_once(
     place: Path, held: Held, endpoint: FakeEndpoint
 ) -> None:
@@ -192,7 +207,8 @@ from pydantic import BaseModel
 from orchestrator.cli.signals import stop_on_signal
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.prepare import prepare
-from orchestrator.runtime.run import Live, start
+from orchestrator.runtime.live import Live
+from orchestrator.runtime.start import start
 from orchestrator.spec.task import Task
 from orchestrator.testing import ScriptedModel, call
 

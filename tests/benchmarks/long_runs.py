@@ -21,9 +21,10 @@ from orchestrator.inspection.reading import load_run
 from orchestrator.models.base import ModelRequest
 from orchestrator.models.pricing import price_of
 from orchestrator.runtime.host import Host
-from orchestrator.runtime.resume import read_past, resume_run
-from orchestrator.runtime.run import Live
+from orchestrator.runtime.live import Live
+from orchestrator.runtime.resume import read_past
 from orchestrator.runtime.snapshots import Snapshots, read_history
+from orchestrator.runtime.start import resume_run
 from orchestrator.store.layout import RunFolder
 from orchestrator.testing import ScriptedModel, Step, hang
 

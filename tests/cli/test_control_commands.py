@@ -1,42 +1,36 @@
-"""`stop`, as its user meets it; who works on the run is played here, with a real lock.
+"""`stop` and `pause`, as their user meets them; who works on the run is played here.
 
 With real processes on both sides it stands in the acceptance tests.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from played_worker import STOPPED, worked_on, write
 from sample_runs import RUN_ID, finished_run, halfway_run
 
-from orchestrator.cli.control_commands import stop_agent, stop_run
+from orchestrator.cli.control_commands import pause_run, stop_agent, stop_run
 from orchestrator.cli.main import main
-from orchestrator.clock import SystemClock
 from orchestrator.errors import OrchestratorError
 from orchestrator.events import (
     AgentEnded,
-    Payload,
     RunEnded,
     SubagentAsked,
     SubagentEnded,
 )
-from orchestrator.store.artifacts import Artifacts
-from orchestrator.store.control import STOP, Request, pending, read_request, remove
-from orchestrator.store.eventlog import EventLog
+from orchestrator.store.control import PAUSE, STOP, Request, pending, read_request
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.lock import RunLock, holder
 
 Capture = pytest.CaptureFixture[str]
-STOPPED = RunEnded("interrupted", 130, "stopped", [], 1.0)
+PAUSED = RunEnded("paused", 130, "a person paused it", [], 1.0)
 DONE = RunEnded("done", 0, "", [], 1.0)
 CANCELLED = AgentEnded("cancelled", "a person stopped it", 1)
 SUBMITTED = AgentEnded("submitted", "", 1)
-LIMIT_S = 10
 
 
 @pytest.fixture(autouse=True)
@@ -48,43 +42,6 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def folder(runs: Path) -> RunFolder:
     return halfway_run(runs)
-
-
-def write(folder: RunFolder, payload: Payload, agent: str = "") -> None:
-    artifacts = Artifacts(folder.artifacts)
-    log = EventLog.reopen(folder.events, folder.id, artifacts, SystemClock())
-    log.append(payload, agent=agent)
-    log.close()
-
-
-@contextmanager
-def worked_on(
-    folder: RunFolder, answer: Callable[[Request], object], *, leaves: bool = True
-) -> Iterator[list[Request]]:
-    """Hold the lock of a run; take one request, answer it, and let go if so told."""
-    taken: list[Request] = []
-    gives_up = threading.Event()
-    lock = RunLock(folder.lock)
-    lock.acquire()
-
-    def work() -> None:
-        while not (found := pending(folder.control)):
-            if gives_up.wait(0.005):
-                return
-        taken.append(read_request(found[0]))
-        remove(found[0])
-        answer(taken[0])
-        if leaves:
-            lock.release()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield taken
-    finally:
-        gives_up.set()
-        thread.join(LIMIT_S)
-        lock.release()
 
 
 def test_the_run_that_was_stopped_is_told_with_how_to_go_on(
@@ -272,6 +229,58 @@ def test_a_lock_that_names_nobody_is_told_so(folder: RunFolder) -> None:
         folder.lock.write_bytes(b"")
         with pytest.raises(Exception, match="does not say which"):
             stop_run(folder)
+
+
+def test_a_subagent_of_a_paused_run_ends_as_it_goes_on(folder: RunFolder) -> None:
+    write(folder, PAUSED)
+    with worked_on(folder, lambda _asked: None, leaves=False):
+        told = stop_agent(folder, "a1")
+
+    assert told == f"`a1` ends as soon as run {RUN_ID} goes on: it is paused"
+
+
+def test_a_paused_run_is_told_with_how_it_goes_on(
+    folder: RunFolder, capsys: Capture
+) -> None:
+    with worked_on(folder, lambda _asked: write(folder, PAUSED), leaves=False) as taken:
+        by = holder(folder.lock)
+        assert main(["pause", "last"]) == 0
+
+    assert taken == [Request(PAUSE, by)]
+    goes_on = f"`orchestrate resume {folder.path}` goes on\n"
+    assert capsys.readouterr().out == f"paused: {folder.path}; {goes_on}"
+
+
+def test_one_that_is_paused_is_paused_already(folder: RunFolder) -> None:
+    write(folder, PAUSED)
+    with RunLock(folder.lock):
+        assert pause_run(folder).startswith(f"paused already: {folder.path}; ")
+    assert pending(folder.control) == []
+
+
+def test_one_that_ends_before_it_rests_is_told_as_it_ended(folder: RunFolder) -> None:
+    with worked_on(folder, lambda _asked: write(folder, DONE)):
+        assert pause_run(folder) == f"done: {folder.path}"
+
+
+def test_what_takes_long_to_come_in_is_told(folder: RunFolder) -> None:
+    with worked_on(folder, lambda _asked: None, leaves=False):
+        told = pause_run(folder, wait_s=0.2)
+
+    assert "is being paused: what is under way comes in first" in told
+
+
+def test_a_process_that_does_not_hear_of_a_pause_is_named(folder: RunFolder) -> None:
+    with (
+        RunLock(folder.lock),
+        pytest.raises(OrchestratorError, match="still works on run"),
+    ):
+        pause_run(folder, wait_s=0.05)
+
+
+def test_only_a_run_at_work_is_paused(folder: RunFolder, capsys: Capture) -> None:
+    assert main(["pause", "last"]) == 2
+    assert "nobody works on run" in capsys.readouterr().err
 
 
 def test_help_names_the_command(capsys: Capture) -> None:

@@ -18,7 +18,7 @@ from fake_endpoint import Answer, FakeEndpoint, raw, stream, tool_use
 from orchestrator.cli.main import main
 from orchestrator.cli.signals import stop_on_signal
 from orchestrator.messages import text_of
-from orchestrator.runtime.run import Live
+from orchestrator.runtime.live import Live
 
 Capture = pytest.CaptureFixture[str]
 

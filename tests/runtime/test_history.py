@@ -35,11 +35,13 @@ from orchestrator.messages import Block, text_of
 from orchestrator.models.base import ModelRequest
 from orchestrator.runtime.history import History
 from orchestrator.runtime.host import Host
+from orchestrator.runtime.live import Live
 from orchestrator.runtime.prepare import prepare
-from orchestrator.runtime.resume import read_past, resume_run
-from orchestrator.runtime.run import Live, work
+from orchestrator.runtime.resume import read_past
+from orchestrator.runtime.run import work
 from orchestrator.runtime.session import open_session, started
 from orchestrator.runtime.snapshots import Snapshots, read_history
+from orchestrator.runtime.start import resume_run
 from orchestrator.security.redaction import Redactor
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.eventlog import EventLog

@@ -28,6 +28,7 @@ from orchestrator.errors import ModelError
 from orchestrator.events import Event
 from orchestrator.models.base import ModelRequest, OnRetry, Reply, Retry
 from orchestrator.runtime.host import Host
+from orchestrator.runtime.live import Live
 from orchestrator.runtime.parked import (
     MAX_AHEAD,
     Parked,
@@ -37,7 +38,7 @@ from orchestrator.runtime.parked import (
     when,
 )
 from orchestrator.runtime.prepare import prepare
-from orchestrator.runtime.run import Live, start
+from orchestrator.runtime.start import start
 from orchestrator.testing import (
     FakeClock,
     Script,

@@ -206,7 +206,7 @@ def test_a_row_is_made_again_only_when_something_happened_to_its_agent() -> None
         members.apply(event)
 
     def rows() -> dict[str, AgentRow]:
-        return {row.id: row for row in members.rows(is_over=False)}
+        return {row.id: row for row in members.rows(state="")}
 
     before = rows()
     answered = next(each for each in ended_run()[len(events) :] if each.agent == "a5")

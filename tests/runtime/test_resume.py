@@ -27,7 +27,8 @@ from orchestrator.events import Event
 from orchestrator.messages import text_of
 from orchestrator.models.base import ModelRequest
 from orchestrator.runtime.host import Host
-from orchestrator.runtime.resume import read_past, resume_run
+from orchestrator.runtime.resume import read_past
+from orchestrator.runtime.start import resume_run
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.layout import RunFolder, find_run
 from orchestrator.store.lock import RunLock

@@ -26,9 +26,10 @@ from orchestrator.events import Event
 from orchestrator.messages import text_of
 from orchestrator.models.base import ModelRequest, Reply, Usage
 from orchestrator.runtime.host import Host
+from orchestrator.runtime.live import Live
 from orchestrator.runtime.prepare import prepare
 from orchestrator.runtime.progress import MIN_INTERVAL_S
-from orchestrator.runtime.run import Live, start
+from orchestrator.runtime.start import start
 from orchestrator.testing import (
     FakeClock,
     ScriptedModel,

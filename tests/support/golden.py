@@ -18,9 +18,10 @@ from orchestrator.messages import text_of
 from orchestrator.models.base import ModelRequest
 from orchestrator.models.governor import Governor
 from orchestrator.runtime.host import Host
+from orchestrator.runtime.live import Live
 from orchestrator.runtime.prepare import prepare
-from orchestrator.runtime.resume import read_past, resume_run
-from orchestrator.runtime.run import Live, start
+from orchestrator.runtime.resume import read_past
+from orchestrator.runtime.start import resume_run, start
 from orchestrator.spec.task import Task
 from orchestrator.store.layout import RunFolder
 from orchestrator.testing import (

@@ -37,6 +37,8 @@ BEAT_S = 5.0
 SLACK_S = 0.3
 """How far the time goes on where what is next does not happen by itself: timers of the
 program are due a little later than they were."""
+AT_ONCE_S = 0.02
+"""What a person says so soon after something may be looked for amid it."""
 MAX_TRIES = 3
 MAX_IDLE = 100_000
 """So often in a row nothing could happen: the replay is wrong, and ends."""
@@ -106,6 +108,11 @@ class Conductor:
             self._by_kind[event.agent, event.kind].append(place)
             self._by_agent[event.agent].append(place)
             self._left[event.agent] += 1
+        # The program waits there and does nothing; the next part begins with it.
+        for place in range(self.part.at_rest, len(self.events)):
+            self._done.add(place)
+            self._left[self.events[place].agent] -= 1
+            self.compared += 1
 
     @property
     def events(self) -> Sequence[Event]:
@@ -276,9 +283,8 @@ class Conductor:
             self._stop()
         elif self.clock.elapsed_s < self._moments[place].seconds:
             self._reach(place)
-        elif _is_said(self.events[place]) and place not in self._said:
-            self._said.add(place)
-            self.say(self.events[place])
+        elif self._speak():
+            return
         elif self._tries < MAX_TRIES:
             self._tries += 1
             self._pass(SLACK_S)
@@ -291,8 +297,21 @@ class Conductor:
         while self._next in self._done:
             self._next += 1
             self._tries = 0
+        self._speak()
         if not self._leaving:  # what is under way counts as that
             self._let_in()
+
+    def _speak(self) -> bool:
+        """Let the person say what is next, once; return whether there was anything."""
+        place = self._next
+        if place in self._said or place >= len(self.events):
+            return False
+        to_go = self._moments[place].seconds - self.clock.elapsed_s
+        if to_go > AT_ONCE_S or not _is_said(self.events[place]):
+            return False
+        self._said.add(place)
+        self.say(self.events[place])
+        return True
 
     def _let_in(self) -> bool:
         """Let in what is next; return whether somebody waits for it."""

@@ -82,6 +82,14 @@ class Part:
         found = next(newest, None)
         return None if found is None else parse(found, RunEnded)
 
+    @cached_property
+    def at_rest(self) -> int:
+        """Return the place of what people did while it was paused, or the end."""
+        for place, event in enumerate(self.events):
+            if event.kind == RunEnded.KIND and event.data["state"] == "paused":
+                return place + 1
+        return len(self.events)
+
     @property
     def state(self) -> str:
         """Return the state in which it left the run."""

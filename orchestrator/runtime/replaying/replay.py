@@ -29,6 +29,7 @@ from orchestrator.ids import sha256
 from orchestrator.models.base import ModelRequest
 from orchestrator.runtime.again import prepared_again
 from orchestrator.runtime.host import Host, ModelPool
+from orchestrator.runtime.live import Live
 from orchestrator.runtime.past import Past
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.runtime.replaying.answers import RecordedModel
@@ -39,8 +40,8 @@ from orchestrator.runtime.replaying.record import Part, Record, read_record
 from orchestrator.runtime.replaying.results import RecordedAsker, recorded_tools
 from orchestrator.runtime.replaying.saying import Person
 from orchestrator.runtime.replaying.virtual import VirtualClock, run_virtual
-from orchestrator.runtime.resume import read_past, resume_run
-from orchestrator.runtime.run import Live, Origin, start
+from orchestrator.runtime.resume import read_past
+from orchestrator.runtime.start import Origin, resume_run, start
 from orchestrator.settings import Settings
 from orchestrator.spec.foreign import NEEDS, OUR_TOOLS, available_tools
 from orchestrator.spec.skills import Skill
@@ -281,7 +282,8 @@ def _play(stage: _Stage, part: Part) -> None:
         conductor.follow(event)
 
     async def work() -> str:
-        live = Live(on_event=follow)  # it belongs to this event loop
+        # It belongs to this event loop. What comes after a pause is another part.
+        live = Live(on_event=follow, keeps_paused=False)
         conductor.stop = live.scope.cancel
         if part.first == 0:
             begun = stage.record.begun

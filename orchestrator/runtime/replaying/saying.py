@@ -30,4 +30,4 @@ class Person:
     def _ask(self, asked: ControlReceived) -> None:
         by = holder(self.folder.lock)
         if by is not None:
-            send(self.folder.control, Request(asked.action, by, asked.to))
+            send(self.folder.control, Request(asked.action, by, asked.to, asked.text))

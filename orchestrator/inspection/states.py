@@ -1,0 +1,12 @@
+"""What the states of runs mean for those who look at them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["AT_REST", "RESUMABLE"]
+
+RESUMABLE: Final = frozenset({"crashed", "interrupted", "parked", "paused", "partial"})
+"""`resume` takes such a run."""
+AT_REST: Final = frozenset({"parked", "paused"})
+"""It is to go on with all that was at work."""
