@@ -280,7 +280,8 @@ class Replay:
             return
         added = parse(event, TextAdded)
         state.pending_texts.append(added.text)
-        state.due = ""
+        if added.reason != "steer":  # beside that there may be more to say
+            state.due = ""
         state.sight.heard(added, turns=state.turns)
         if added.reason == "wrap_up":
             state.wrap_up = added.limit, added.allowed

@@ -19,6 +19,7 @@ from orchestrator.models.price_file import price_book
 from orchestrator.models.pricing import Price, price_of
 from orchestrator.security.permissions import Asker
 from orchestrator.settings import MOST_AT_ONCE, OFFLINE, Settings
+from orchestrator.store.eventlog import EventLog
 from orchestrator.tools.base import Tool
 
 __all__ = ["Host", "ModelPool"]
@@ -106,6 +107,7 @@ class Host:
         brings_model: the caller brought a model, so that no credentials are needed.
         cwd: the working directory.
         asker: puts questions to a person; None: nobody is there.
+        on_open: told of the log of each run, once it is open.
         outside: what the program itself takes from outside of its runs.
         through: the tools of a run, before agents are given them → those they are
             given.
@@ -121,6 +123,7 @@ class Host:
     brings_model: bool = False
     cwd: Path = field(default_factory=Path.cwd)
     asker: Asker | None = None
+    on_open: Callable[[EventLog], None] = lambda _log: None
     outside: Outside = LIVE
     through: Callable[[Sequence[Tool[Any]]], Sequence[Tool[Any]]] = tuple
 

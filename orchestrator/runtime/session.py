@@ -206,6 +206,7 @@ def open_session(
             lacks.learn(adapted.model, adapted.without)
         for agent, seq in past.history.newest.items():
             log.link(agent, seq)
+    host.on_open(log)
     log.subscribe(sightings.apply)
     log.subscribe(progress.follow)
     log.subscribe(inbox.apply)

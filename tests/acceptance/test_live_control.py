@@ -114,7 +114,7 @@ def test_a_steered_run_does_what_it_was_told_and_two_that_wait_get_its_report(
         assert told.splitlines()[-1] == f"done: runs/{work.run.id}"
         assert "Only rules of 2026." in told
     assert HEARD not in said_in(reading.bodies[2])
-    assert said_in(reading.bodies[3]).endswith("Only rules of 2026.")
+    assert f"{HEARD}Only rules of 2026.\n\n" in said_in(reading.bodies[3])
     assert said_in(reading.bodies[-1]).count(HEARD) == 1
 
 
@@ -142,7 +142,7 @@ def test_a_paused_run_sends_nothing_and_goes_on_in_its_own_process(
     assert (resumed.returncode, work.ended()[0]) == (0, 0)
     assert resumed.stdout.startswith("It takes 14 days")
     assert resumed.stderr.splitlines()[-1] == f"done: runs/{work.run.id}"
-    assert said_in(reading.bodies[3]).endswith("Only rules of 2026.")
+    assert f"{HEARD}Only rules of 2026.\n\n" in said_in(reading.bodies[3])
     assert len({*reading.bodies}) == len(reading.bodies)
 
 
@@ -162,9 +162,8 @@ def test_killed_while_paused_it_is_resumed_as_any(
 
     assert resumed.returncode == 0, resumed.stderr
     assert len({*reading.bodies}) == len(reading.bodies)
-    assert [text.partition("\n\n")[2] for _, text in told_in(work.run)] == [
-        "Only rules of 2026."
-    ]
+    [(_, told)] = told_in(work.run)
+    assert told.startswith(f"{HEARD}Only rules of 2026.\n\n")
 
 
 @pytest.mark.parametrize("number", [None, signal.SIGINT, signal.SIGTERM])

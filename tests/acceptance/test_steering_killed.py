@@ -74,7 +74,8 @@ def test_each_thing_is_told_once_whatever_dies_when(
         where = f"seed {seed} in {place}"
 
         assert left.said["state"] == "done", (where, left.said)
-        told = [text.partition("\n\n")[2] for _, text in told_in(run)]
+        said = [text.partition("\n\n")[2] for _, text in told_in(run)]
+        told = [text.rpartition("\n\n")[0] for text in said]
         late = len(pending(run.control))  # the lead had handed in
         assert told == person.said[: len(person.said) - late], where
         heard = said_in(left.bodies[-1]).split(HEARD)[1:]

@@ -213,7 +213,7 @@ async def test_words_said_meanwhile_are_in_the_very_next_request(
         paused.ask(GO_ON)
 
     assert paused.result.state == "done"
-    assert last_results(paused.model.requests[2]).endswith("Only Q3.")
+    assert "says:\n\nOnly Q3.\n\n" in last_results(paused.model.requests[2])
     everything = "\n".join(
         text_of(each["content"]) for each in paused.model.requests[2].messages
     )

@@ -92,9 +92,9 @@ async def test_words_reach_the_lead_once_at_its_next_step(
 
     assert ended.result.state == "done"
     first, second, third = ended.requests
-    assert "says something while you work" not in texts_of(first)
+    assert "task this is says:" not in texts_of(first)
     assert words in last_results(second)
-    assert texts_of(third).count("says something while you work") == 1
+    assert texts_of(third).count("task this is says:") == 1
     assert "\x1b" not in texts_of(third)
     [received] = events_of(bench, "control.received")
     [added] = told(bench)
@@ -122,7 +122,7 @@ async def test_a_report_goes_back_once_for_words_the_lead_did_not_know(
     assert ended.result.state == "done"
     back = last_results(ended.requests[2])
     assert back.startswith("`finish` was held back")
-    assert back.endswith("Only Q3.")
+    assert back.partition("says:\n\n")[2].startswith("Only Q3.\n\n")
     handed_in = [each.data for each in events_of(bench, "report.submitted")]
     assert [(each["accepted"], each["unheard"]) for each in handed_in] == [
         (False, 1),
@@ -249,4 +249,4 @@ async def test_a_program_steers_by_its_handle(bench: RunBench) -> None:
         results.append(await here.run(bench.task(), live=live))
 
     assert results[0].state == "done"
-    assert last_results(model.requests[1]).endswith("Only Q3.")
+    assert "says:\n\nOnly Q3.\n\n" in last_results(model.requests[1])

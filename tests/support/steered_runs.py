@@ -23,7 +23,7 @@ from orchestrator.store.reading import read_events
 __all__ = ["HEARD", "Reading", "lay_work", "said_in", "told_in"]
 
 LINES = 40
-HEARD = "it holds from here on.\n\n"
+HEARD = "The person whose task this is says:\n\n"
 """How the program ends its own words before those of a person; reminders do not."""
 
 

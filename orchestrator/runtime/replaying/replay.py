@@ -271,8 +271,9 @@ class _Stage:
 def _play(stage: _Stage, part: Part) -> None:
     """Do again what one process did."""
     clock = VirtualClock(datetime.fromisoformat(part.events[0].at))
-    conductor = Conductor(part, clock, say=Person(stage.folder).say)
-    host = stage.host(part, conductor)
+    person = Person(stage.folder)
+    conductor = Conductor(part, clock, say=person.say)
+    host = replace(stage.host(part, conductor), on_open=person.hears)
 
     def follow(event: Event) -> None:
         if event.kind == RunStarted.KIND:
@@ -284,7 +285,7 @@ def _play(stage: _Stage, part: Part) -> None:
     async def work() -> str:
         # It belongs to this event loop. What comes after a pause is another part.
         live = Live(on_event=follow, keeps_paused=False)
-        conductor.stop = live.scope.cancel
+        conductor.stop = live.stop
         if part.first == 0:
             begun = stage.record.begun
             origin = Origin(part.events[0].run, bytes.fromhex(begun.salt))
