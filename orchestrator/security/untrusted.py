@@ -61,6 +61,7 @@ SAID: Final = (
     "Your report was accepted and is kept in a file of its own",
     "Your turn was interrupted before it was done. Please go on",
     "was held back, because subagents of yours are still at work",
+    "was held back, because the person whose task this is has said something",
     "# The work so far",
     "## Files that the open work needs, as they are now",
     "## Notes of your own",
