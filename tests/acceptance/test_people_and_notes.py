@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import anyio.to_thread
 import orjson
 import pytest
 from run_bench import Ended, RunBench, finish, in_turn, last_results
@@ -13,6 +14,8 @@ from orchestrator.api import Orchestrator
 from orchestrator.cli.main import main
 from orchestrator.messages import text_of
 from orchestrator.models.base import ModelRequest
+from orchestrator.runtime.replaying.replay import replay
+from orchestrator.store.layout import RunFolder
 from orchestrator.testing import FakeClock, ScriptedModel, Step, call
 
 PAPER = "A refund takes 14 days.\nWithout a receipt it takes 30 days.\n"
@@ -88,6 +91,8 @@ async def test_the_lead_hears_the_words_before_it_can_write_over_them(
     # The file that the person had before them did not have the lead's item yet.
     assert edited.data["text"] == f"{KEPT}\n- [ ] read"
     assert steer.cause == edited.seq
+    again = await anyio.to_thread.run_sync(replay, RunFolder(ended.folder))
+    assert (again.is_same, again.extra, again.missing) == (True, (), ())
     text = ended.text("progress.md")
     assert f"{KEPT}\n- [ ] read\n- [ ] as asked\n<!-- /section -->" in text
     assert ended.result.state == "done"

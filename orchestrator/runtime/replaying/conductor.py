@@ -108,8 +108,8 @@ class Conductor:
             self._by_kind[event.agent, event.kind].append(place)
             self._by_agent[event.agent].append(place)
             self._left[event.agent] += 1
-        # The program waits there and does nothing; the next part begins with it.
-        for place in range(self.part.at_rest, len(self.events)):
+        # The program does nothing about it; the next part begins with it.
+        for place in self.part.beside:
             self._done.add(place)
             self._left[self.events[place].agent] -= 1
             self.compared += 1

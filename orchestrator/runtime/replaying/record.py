@@ -17,6 +17,7 @@ from orchestrator.events import (
     ControlReceived,
     Event,
     EvidenceStale,
+    NotesEdited,
     PermissionAnswered,
     PermissionAsked,
     RunEnded,
@@ -83,12 +84,22 @@ class Part:
         return None if found is None else parse(found, RunEnded)
 
     @cached_property
-    def at_rest(self) -> int:
-        """Return the place of what people did while it was paused, or the end."""
-        for place, event in enumerate(self.events):
-            if event.kind == RunEnded.KIND and event.data["state"] == "paused":
-                return place + 1
-        return len(self.events)
+    def beside(self) -> frozenset[int]:
+        """Return the places of what people did while nobody was at work.
+
+        That is while it was paused, and changes of the notes that were found only when
+        all was decided.
+        """
+        ends = [at for at, each in enumerate(self.events) if each.kind == RunEnded.KIND]
+        if not ends:
+            return frozenset()
+        rest = [at for at in ends if self.events[at].data["state"] == "paused"]
+        found = set(range(rest[0] + 1, len(self.events))) if rest else set()
+        before = (rest or ends[-1:])[0] - 1
+        while before >= 0 and self.events[before].kind == NotesEdited.KIND:
+            found.add(before)
+            before -= 1
+        return frozenset(found)
 
     @property
     def state(self) -> str:
@@ -106,10 +117,12 @@ class Part:
     @property
     def limits(self) -> dict[str, Any]:
         """Return the limits that it was given anew, by name."""
+        begins = (RunReopened.KIND, RunResumed.KIND)
+        given: dict[str, Any] = {}
         for event in self.events[:2]:
-            if event.kind == RunResumed.KIND:
-                return dict(event.data.get("limits") or {})
-        return {}
+            if event.kind in begins:
+                given.update(event.data.get("limits") or {})
+        return given
 
 
 @dataclass(frozen=True)
@@ -254,7 +267,9 @@ def _starts(events: Sequence[Event]) -> Iterator[int]:
     """Yield the places at which a process began to write."""
     yield 0
     for place, event in enumerate(events):
-        if event.kind == RunResumed.KIND and place:
-            # What a lead that had ended is told stands before it.
-            is_told = events[place - 1].kind == RunReopened.KIND
-            yield place - is_told
+        is_told = place and events[place - 1].kind == RunReopened.KIND
+        # What a lead that had ended is told stands before the word that it goes on.
+        if event.kind == RunReopened.KIND or (
+            event.kind == RunResumed.KIND and place and not is_told
+        ):
+            yield place
