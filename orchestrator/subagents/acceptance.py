@@ -25,9 +25,14 @@ from orchestrator.subagents.render import Refused
 from orchestrator.subagents.reserve import Reserve
 from orchestrator.subagents.reuse import is_same_work, tree_hash
 from orchestrator.subagents.roster import USED_UP, Roster
+from orchestrator.subagents.shortfall import is_stopped_by_a_person
 
 __all__ = ["Acceptance", "Taken"]
 
+STOPPED = (
+    "a person stopped {agent}, which had this very brief, and that holds: go on without "
+    "it, and say in your report what is missing"
+)
 REUSABLE = frozenset({"complete", "nothing_found"})
 
 
@@ -228,6 +233,9 @@ class Acceptance:
 
         if problems := outside.problems(handed, look):
             return _Judged(index, brief, tuple(problems))
+        for place in mine:
+            if is_stopped_by_a_person(place) and is_same_work(brief, place.brief):
+                return _Judged(index, brief, (STOPPED.format(agent=place.id),))
         scope_hash = outside.tree(handed, lambda: hash_of(brief.scope))
         for place in mine:
             if _answers(place, scope_hash) and is_same_work(brief, place.brief):

@@ -72,7 +72,8 @@ async def hand_over(
         StoreError: the run folder cannot be written.
     """
     taken = _told_of(await _take(crew, child, agent, outcome, collector), missing)
-    return await _deliver(crew, child, errand, taken, outcome.kind, _why(outcome))
+    why = _why(outcome) or _hurried(agent, taken)
+    return await _deliver(crew, child, errand, taken, outcome.kind, why)
 
 
 def _told_of(taken: _Taken, missing: Sequence[str]) -> _Taken:
@@ -128,6 +129,14 @@ def _why(outcome: Outcome) -> str:
     if outcome.kind == "submitted" and outcome.limit:
         return f"stopped by a limit: {outcome.reason}"
     return outcome.reason
+
+
+def _hurried(agent: Agent, taken: _Taken) -> str:
+    """Return the limit that made an agent hand in a part, or ""."""
+    near = agent.state.wrap_up
+    if near is None or taken.findings.status != "partial":
+        return ""
+    return f"told to bring its work to an end: `{near[0]}` was nearly used up"
 
 
 async def _take(

@@ -11,7 +11,7 @@ from orchestrator.subagents.brake import BY_A_PERSON
 from orchestrator.subagents.place import MAX_REASON_CHARS, Place, makes_up_for
 from orchestrator.subagents.roster import USED_UP, Roster, TurnedAway
 
-__all__ = ["missing", "remarks", "stopped", "unread"]
+__all__ = ["is_stopped_by_a_person", "missing", "remarks", "stopped", "unread"]
 
 MAX_TITLES = 20
 
@@ -64,7 +64,7 @@ def unread(roster: Roster, agents: Iterable[str]) -> list[str]:
 def stopped(roster: Roster) -> list[str]:
     """Return those of the lines of `missing` of the lead that a person wanted."""
     unmet = _unmet(roster.sent_by(LEAD))
-    return [_line(place) for place in unmet if _is_stopped_by_a_person(place)]
+    return [_line(place) for place in unmet if is_stopped_by_a_person(place)]
 
 
 def remarks(roster: Roster) -> list[str]:
@@ -82,7 +82,8 @@ def remarks(roster: Roster) -> list[str]:
     ]
 
 
-def _is_stopped_by_a_person(place: Place) -> bool:
+def is_stopped_by_a_person(place: Place) -> bool:
+    """Tell whether a person stopped this one alone."""
     # Also cancelled: one that was at work when its parent ended.
     ended = place.ended
     return place.is_cancelled and ended is not None and BY_A_PERSON in ended.reason
