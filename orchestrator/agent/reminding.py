@@ -114,7 +114,7 @@ def reminders(
 
 def _all(state: AgentState, hooks: Hooks, uses: Sequence[Use]) -> Iterator[str]:
     """Yield what there is, the most binding first."""
-    for said in state.sight.words[-1:]:
+    if said := state.sight.newest_words:
         yield f"Said last: {_cut(said)}"
     for rule in hooks.records.constraints:
         yield f"Still binding: {_cut(rule)}"

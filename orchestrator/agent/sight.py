@@ -37,6 +37,7 @@ class Sight:
         pinned: reference → text that must stay word for word, though its step is gone.
         put_back: what checks of summaries found missing, oldest first.
         words: what people said while it was at work, oldest first.
+        newest_words: the newest of it, in their own words alone.
         compacted: the newest compaction.
         compacted_at: turns made at that, or at the newest attempt.
         compacted_to_tokens: size of the request right after that; None: there was none.
@@ -57,6 +58,7 @@ class Sight:
     pinned: dict[str, str] = field(default_factory=dict)
     put_back: list[str] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
+    newest_words: str = ""
     compacted: ContextCompacted | None = None
     compacted_at: int = 0
     compacted_to_tokens: int | None = None
@@ -74,6 +76,7 @@ class Sight:
         """Take note of a text of the program, after so many turns."""
         if added.reason == "steer":
             self.words.append(added.text)
+            self.newest_words = added.words or added.text
         elif added.reason == "reminder":
             self.remind, self.reminded_at = False, turns
             self.is_warned = self.is_warned or added.limit == FILLING

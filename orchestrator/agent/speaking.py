@@ -61,7 +61,7 @@ class Speaker:
     def heard(self) -> None:
         """Tell it what people have said meanwhile."""
         for said in self.hooks.hear():
-            added = TextAdded("steer", said.text)
+            added = TextAdded("steer", said.text, words=said.words)
             self.log.append(added, agent=self.spec.id, cause=said.seq)
             self.state.sight.heard(added, turns=self.state.turns)
             self.state.add([], [said.text])

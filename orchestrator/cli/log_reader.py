@@ -215,7 +215,11 @@ def _paged(folder: RunFolder, events: Iterable[Event]) -> Iterator[Event]:
 
 
 def _nothing(folder: RunFolder, selection: Selection) -> str:
-    """Return why nothing was shown."""
+    """Return why nothing was shown.
+
+    Raises:
+        SpecError: an agent that was named is none of the run's.
+    """
     agents: set[str] = set()
     kinds: set[str] = set()
 
@@ -228,7 +232,8 @@ def _nothing(folder: RunFolder, selection: Selection) -> str:
         kinds.add(damaged.kind)
     nouns = {kind.partition(".")[0] for kind in kinds}
     for agent in sorted(selection.agents - agents):
-        return safe(f"no agent `{agent}` in this run; there are: {_named(agents)}")
+        why = f"no agent `{agent}` in this run; there are: {_named(agents)}"
+        raise SpecError(safe(why), field="--agent")
     for kind in sorted(selection.kinds - kinds - nouns):
         return safe(f"no event of kind `{kind}`; there are: {_named(kinds)}")
     return "no event matches" if kinds else "nothing has happened in this run yet"

@@ -20,6 +20,7 @@ from orchestrator.cli.run_table import run_table, totals_line
 from orchestrator.cli.when import moment_of
 from orchestrator.inspection.figures import FIGURES_VERSION
 from orchestrator.inspection.run_list import ORDERS, Wanted, listed
+from orchestrator.inspection.states import STATES
 from orchestrator.store.layout import list_runs
 
 __all__ = ["runs"]
@@ -29,7 +30,11 @@ DEFAULT_LIST = 20
 
 @click.command()
 @click.option(
-    "--state", "states", multiple=True, help="`done`, `crashed`, …; repeatable."
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice(STATES),
+    help="In which they are; repeatable.",
 )
 @click.option("--task", default="", metavar="TEXT", help="Whose task's name has it.")
 @click.option(

@@ -136,9 +136,11 @@ def _events(found: Replayed) -> str:
 
 def _end(found: Replayed) -> str:
     recorded, now = found.state
+    if recorded == now == "crashed":
+        return "as far as the log goes: it has no end yet"
     state = safe(now) if recorded == now else f"{safe(now)}, it was {safe(recorded)}"
     report = "the same report" if found.report_is_same else "another report"
-    return f"{state}; {report}"
+    return f"{state}; {report}" if found.has_report else state
 
 
 def _first_of_each(found: Replayed) -> list[Difference]:

@@ -325,6 +325,8 @@ class TextAdded(Payload):
     says that the context is filling."""
     allowed: float = 0.0
     """With `wrap_up`: the size of that limit then."""
+    words: str = ""
+    """With `steer`: the person's own, without those of the program around them."""
 
 
 @dataclass(frozen=True, slots=True)

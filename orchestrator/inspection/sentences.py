@@ -205,13 +205,14 @@ def _added(data: Data) -> str:
     if brought:
         return f"is handed the {brought}"
     if data.get("reason") == "steer":
-        return f"is told what a person said: {_last_part(data.get('text'))}"
+        said = data.get("words") or _last_part(data.get("text"))
+        return f"is told what a person said: {one_line(said)}"
     return f"is told ({one_line(data.get('reason'))}): {one_line(data.get('text'))}"
 
 
 def _last_part(text: object) -> str:
     """Return a person's words without those that the program puts before them."""
-    return one_line(str(text).partition("\n\n")[2] or text)
+    return str(text).partition("\n\n")[2] or str(text)
 
 
 def _refused(data: Data) -> str:

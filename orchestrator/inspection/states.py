@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["AT_REST", "RESUMABLE"]
+__all__ = ["AT_REST", "RESUMABLE", "STATES"]
+
+STATES: Final = (
+    "running", "done", "partial", "failed",
+    "parked", "paused", "interrupted", "crashed",
+)  # fmt: skip
+"""All there are, as a run is told of."""
 
 RESUMABLE: Final = frozenset({"crashed", "interrupted", "parked", "paused", "partial"})
 """`resume` takes such a run."""

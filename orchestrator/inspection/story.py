@@ -164,7 +164,8 @@ def _act(event: Event) -> PersonAct | None:
             action, to = one_line(data.get("action")), one_line(data.get("to"))
         case NotesEdited.KIND:
             action, to = "edit_notes", event.agent
-            said = one_line(data.get("section"))
+            text = one_line(data.get("text")) or "(emptied)"
+            said = f"{one_line(data.get('section'))}: {text}"
         case RunReopened.KIND if data.get("question"):
             action, to = "ask", event.agent
             said = one_line(data.get("question"))

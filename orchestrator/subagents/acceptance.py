@@ -30,8 +30,8 @@ from orchestrator.subagents.shortfall import is_stopped_by_a_person
 __all__ = ["Acceptance", "Taken"]
 
 STOPPED = (
-    "a person stopped {agent}, which had this very brief, and that holds: go on without "
-    "it, and say in your report what is missing"
+    "a person stopped {agent}, which had this very brief, and that holds: go on "
+    "without it, and say in your report what is missing"
 )
 REUSABLE = frozenset({"complete", "nothing_found"})
 

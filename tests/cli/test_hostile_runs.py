@@ -120,7 +120,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "show by": ("show", RUN_ID, "--by", "tool", "--by", "model", "--by", "wait"),
     "logs": ("logs", RUN_ID),
     "logs errors": ("logs", RUN_ID, "--errors", "--grep", "owned"),
-    "logs nothing": ("logs", RUN_ID, "--agent", "\x1b[31m"),
+    "logs nothing": ("logs", RUN_ID, "--kind", "\x1b[31m"),
     "transcript": ("transcript", RUN_ID, "a1"),
     "transcript full": ("transcript", RUN_ID, "a1", "--full"),
     "transcript tool": ("transcript", RUN_ID, "a1", "--tool", "grep"),

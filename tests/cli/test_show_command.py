@@ -99,7 +99,7 @@ def test_what_people_did_is_told(tmp_path: Path, capsys: Capture) -> None:
     told = flat(out(capsys, folder).split("\npeople")[1].split("\nusage")[0])
 
     assert told.startswith(f"steered 2 times (#{seq + 1}, #{seq + 2}); notes edited")
-    assert "“Plan”" in told
+    assert "“Plan: x”" in told
 
 
 def test_a_subagent_that_was_told_to_wrap_up_says_so(

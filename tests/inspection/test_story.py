@@ -92,7 +92,7 @@ def test_what_people_did_is_told_in_order() -> None:
 
     assert [(act.seq, act.action, act.to, act.text) for act in view.story.acts] == [
         (2, "steer", "lead", "Look at b.py"),
-        (4, "edit_notes", "lead", "Plan"),
+        (4, "edit_notes", "lead", "Plan: x"),
         (5, "refuse", "a1", "bash"),
         (7, "stop", "a1", ""),
         (8, "ask", "lead", "And?"),

@@ -19,6 +19,7 @@ import anyio.lowlevel
 import orjson
 
 from orchestrator.clock import SystemClock
+from orchestrator.errors import SpecError
 from orchestrator.events import (
     Event,
     ModelRequested,
@@ -66,6 +67,7 @@ class Replayed:
         total: events of the run.
         state: in which the run ended, and the replay.
         report_is_same: whether the lead handed in the same words.
+        has_report: whether it handed in any.
         parts: processes that were at work on the run.
         recorded_s: seconds that the run took, from its first event to its last.
         took_s: seconds that the replay took.
@@ -81,6 +83,7 @@ class Replayed:
     total: int
     state: tuple[str, str]
     report_is_same: bool
+    has_report: bool
     parts: int
     recorded_s: float
     took_s: float
@@ -129,11 +132,13 @@ def replay(folder: RunFolder, *, inputs: Path | None = None) -> Replayed:
 
     Raises:
         StoreError: the log cannot be read, or does not tell how the run began.
-        SpecError: a prompt or profile in `inputs` is wrong.
+        SpecError: a prompt or profile in `inputs` is wrong, or there is none.
     """
     if _has_event_loop():
         with ThreadPoolExecutor(1, thread_name_prefix="replay") as threads:
             return threads.submit(replay, folder, inputs=inputs).result()
+    if inputs is not None:
+        _check_inputs(inputs)
     record = read_record(folder)
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="replay-") as scratch:
@@ -141,6 +146,16 @@ def replay(folder: RunFolder, *, inputs: Path | None = None) -> Replayed:
         for part in record.parts:
             _play(stage, part)
     return stage.result(time.perf_counter() - began)
+
+
+def _check_inputs(folder: Path) -> None:
+    """Refuse a folder in which there is nothing to try."""
+    names = ("agents", "prompts", ".claude/agents")
+    if not any((folder / name).is_dir() for name in names):
+        raise SpecError(
+            f"`{folder}` has neither `agents/` nor `prompts/`: there is nothing to try",
+            field="inputs",
+        )
 
 
 def _has_event_loop() -> bool:
@@ -262,6 +277,7 @@ class _Stage:
             total=len(events),
             state=(state, self.state),
             report_is_same=self.report == _reported(events),
+            has_report=self.report is not None,
             parts=len(self.record.parts),
             recorded_s=(last - first).total_seconds(),
             took_s=took_s,
