@@ -47,7 +47,7 @@ def insight_rows(view: RunView) -> Iterator[tuple[str, str]]:
     if costliest is not None:
         yield "dearest", _dearest(view, costliest)
     fullest = fullest_of(view)
-    is_edited = any(each.usage.edits for each in view.agents.values())
+    is_edited = any(each.clears or each.compactions for each in view.agents.values())
     if fullest is not None and (fullest.share >= WORTH_SHARE or is_edited):
         peak = peak_phrase(fullest.peak, fullest.window)
         yield "context", f"fullest: {safe(fullest.agent)} {peak}"

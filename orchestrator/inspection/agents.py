@@ -83,11 +83,6 @@ class AgentView:
         self.usage = AgentUsage(self.work)
 
     @property
-    def context_tokens(self) -> int:
-        """Return the size of its newest request, as estimated or reported."""
-        return self.fill.tokens
-
-    @property
     def state(self) -> str:
         """Return `waiting` (for a free place), `running` or `ended`."""
         return self.activity.state
