@@ -24,7 +24,7 @@ from orchestrator.inspection.story import Reason, Story
 from orchestrator.inspection.tokens import Cost, Tokens
 from orchestrator.inspection.tree import tree
 
-__all__ = ["LimitUse", "RunView", "moment"]
+__all__ = ["RunView", "moment"]
 
 
 def moment(at: str) -> datetime | None:
