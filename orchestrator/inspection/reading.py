@@ -14,20 +14,13 @@ import orjson
 
 from orchestrator.errors import StoreError
 from orchestrator.inspection.run import RunView
+from orchestrator.inspection.states import ENDED
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.lock import is_held
 from orchestrator.store.reading import read_events
 
-__all__ = [
-    "ENDED",
-    "RunSummary",
-    "load_run",
-    "summarize",
-    "true_state",
-]
-
-ENDED = frozenset({"done", "failed", "partial", "parked", "paused", "interrupted"})
+__all__ = ["RunSummary", "load_run", "summarize", "true_state"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["AT_REST", "RESUMABLE"]
+__all__ = ["AT_REST", "ENDED", "RESUMABLE"]
 
+ENDED: Final = frozenset(
+    {"done", "failed", "interrupted", "parked", "partial", "paused"}
+)
+"""What the end of a run in its log may say."""
 RESUMABLE: Final = frozenset({"crashed", "interrupted", "parked", "paused", "partial"})
 """`resume` takes such a run."""
 AT_REST: Final = frozenset({"parked", "paused"})
