@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from orchestrator.cli.output import clock_time, dollars, safe
+from orchestrator.events.base import moment
 from orchestrator.events.phrases import count_phrase, duration, quoted, tokens
 from orchestrator.inspection.breakdown import fullest_of, waits_of
 from orchestrator.inspection.costliest import Costliest, Factor, costliest_of
 from orchestrator.inspection.layers import by_group
-from orchestrator.inspection.run import RunView, moment
+from orchestrator.inspection.run import RunView
 from orchestrator.inspection.story import PersonAct
 from orchestrator.inspection.usage import Peak
 

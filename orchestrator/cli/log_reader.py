@@ -28,8 +28,8 @@ from orchestrator.cli.output import (
 from orchestrator.cli.when import event_number, moment_of
 from orchestrator.errors import SpecError
 from orchestrator.events import Event, RunStarted
+from orchestrator.events.base import moment
 from orchestrator.inspection.following import follow_events
-from orchestrator.inspection.run import moment
 from orchestrator.inspection.selection import (
     OF_RUN,
     Selection,

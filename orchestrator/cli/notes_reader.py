@@ -20,10 +20,10 @@ from orchestrator.cli.output import (
     terminal_width,
 )
 from orchestrator.errors import StoreError
+from orchestrator.events.base import moment
 from orchestrator.inspection.figures import FIGURES_VERSION
 from orchestrator.inspection.following import follow_text
 from orchestrator.inspection.noted import NotedSection, noted_sections
-from orchestrator.inspection.run import moment
 from orchestrator.inspection.run_list import quick_summary
 from orchestrator.store.layout import RunFolder, find_run
 from orchestrator.store.notes_back import read_back

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from orchestrator.events import KINDS, Event, WorkTime
 from orchestrator.events.arrivals import arrivals
+from orchestrator.events.base import moment
 from orchestrator.events.phrases import number
 from orchestrator.inspection.agents import AgentView
 from orchestrator.inspection.changes import Changes
@@ -24,16 +25,7 @@ from orchestrator.inspection.story import Reason, Story
 from orchestrator.inspection.tokens import Cost, Tokens
 from orchestrator.inspection.tree import tree
 
-__all__ = ["RunView", "moment"]
-
-
-def moment(at: str) -> datetime | None:
-    """Return the time of an event, or None if it is not a time with a zone."""
-    try:
-        found = datetime.fromisoformat(at)
-    except (TypeError, ValueError):
-        return None
-    return found if found.tzinfo else None
+__all__ = ["RunView"]
 
 
 def _strings(value: object) -> list[str]:

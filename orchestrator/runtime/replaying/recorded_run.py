@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
-from datetime import datetime
 from typing import Any, ClassVar
 
 from orchestrator.context.layout import Label
@@ -29,6 +28,7 @@ from orchestrator.events import (
     TextAdded,
     ToolEnded,
 )
+from orchestrator.events.base import moment
 from orchestrator.ids import LEAD
 from orchestrator.messages import encode, text_of
 from orchestrator.models.base import Usage
@@ -152,7 +152,7 @@ class RecordedRun:
     def _requested(self, event: Event, data: dict[str, Any]) -> None:
         if not data.get("purpose"):
             self._agent(event).requested(
-                _moment(event.at), data.get("composition") or {}
+                moment(event.at), data.get("composition") or {}
             )
 
     def _answered(self, event: Event, data: dict[str, Any]) -> None:
@@ -263,10 +263,3 @@ def _price(model: str, told: Any) -> Price | None:  # noqa: ANN401 - of a log
     except (TypeError, KeyError, AttributeError):
         return None
     return Price(model, bands, source, date) if bands else None
-
-
-def _moment(at: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(at)
-    except ValueError:
-        return None
