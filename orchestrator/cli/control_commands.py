@@ -14,6 +14,7 @@ from orchestrator.cli.workers import (
     WAIT_S,
     too_late,
     waited,
+    way_on,
     worker,
     works,
 )
@@ -64,9 +65,9 @@ def pause_run(folder: RunFolder, *, wait_s: float = WAIT_S) -> str:
         ClickException: nobody works on it.
         OrchestratorError: the process does not take the request.
     """
-    by, goes_on = worker(folder), f"`orchestrate resume {folder.handle}` goes on"
-    if load_run(folder).state == "paused":
-        return f"paused already: {folder.path}; {goes_on}"
+    by, view = worker(folder), load_run(folder)
+    if view.state == "paused":
+        return f"paused already: {folder.path}{way_on(view, folder)}"
     request = send(folder.control, Request(PAUSE, by))
 
     def rests() -> bool:
@@ -74,8 +75,7 @@ def pause_run(folder: RunFolder, *, wait_s: float = WAIT_S) -> str:
 
     if waited(rests, wait_s, poll_s=READ_S):
         view = load_run(folder)
-        after = f"; {goes_on}" if view.is_resumable else ""
-        return f"{view.state}: {folder.path}{after}"
+        return f"{view.state}: {folder.path}{way_on(view, folder)}"
     if request.exists():
         raise too_late(folder, by, wait_s)
     return (
@@ -102,10 +102,7 @@ def stop_run(folder: RunFolder, *, wait_s: float = WAIT_S) -> str:
     if not folder.path.exists():
         return f"stopped before it had begun: {folder.id}; nothing was spent"
     view = load_run(folder)
-    after = (
-        f"; `orchestrate resume {folder.handle}` goes on" if view.is_resumable else ""
-    )
-    return f"{view.state}: {folder.path}{after}"
+    return f"{view.state}: {folder.path}{way_on(view, folder)}"
 
 
 def stop_agent(folder: RunFolder, agent: str, *, wait_s: float = WAIT_S) -> str:
