@@ -17,16 +17,17 @@ from typing import Any
 
 import click
 
+from orchestrator.cli.exits import (
+    EXIT_BUG,
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_PIPE,
+    EXIT_USAGE,
+)
 from orchestrator.cli.output import safe_lines, silence
 from orchestrator.errors import OrchestratorError, RunBusy, SpecError, UnknownRun
 
 __all__ = ["main"]
-
-EXIT_FAILED = 1
-EXIT_USAGE = 2
-EXIT_BUG = 70
-EXIT_INTERRUPTED = 130
-EXIT_PIPE = 141
 
 _RUN = "orchestrator.cli.run_command"
 _SPEC = "orchestrator.cli.spec_commands"
