@@ -8,7 +8,7 @@ from itertools import starmap
 from typing import Any
 
 from orchestrator.cli.breakdown_tables import tool_table
-from orchestrator.cli.insight_text import peak_phrase, wait_words
+from orchestrator.cli.insight_text import WAIT_WORDS, peak_phrase
 from orchestrator.cli.output import (
     LABEL_COLUMNS,
     Style,
@@ -146,7 +146,7 @@ def _used(agent: AgentView, now: datetime | None) -> Iterator[tuple[str, str]]:
         yield (
             "waited",
             ", ".join(
-                f"{duration(seconds)} {wait_words[what]}"
+                f"{duration(seconds)} {WAIT_WORDS[what]}"
                 for what, seconds in waits.items()
             ),
         )

@@ -14,13 +14,13 @@ from orchestrator.inspection.run import RunView
 from orchestrator.inspection.story import PersonAct
 from orchestrator.inspection.usage import Peak
 
-__all__ = ["events_named", "insight_rows", "peak_phrase", "wait_words"]
+__all__ = ["WAIT_WORDS", "events_named", "insight_rows", "peak_phrase"]
 
 WORTH_SHARE = 0.25
 """Of its window: a context that was never fuller is not of note."""
 _MOST_ACTS = 4
 
-wait_words = {
+WAIT_WORDS = {
     "service": "for the service",
     "subagents": "for subagents",
     "room": "for a free place",
@@ -126,7 +126,7 @@ def _waited(view: RunView) -> str:
     if total <= 0:
         return ""
     told = [
-        f"{duration(seconds)} {wait_words[what]} ({seconds / total:.0%})"
+        f"{duration(seconds)} {WAIT_WORDS[what]} ({seconds / total:.0%})"
         for what, seconds in waits.items()
         if what != "subagents" and seconds >= 2 and seconds >= total * 0.1
     ]

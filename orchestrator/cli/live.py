@@ -21,7 +21,7 @@ from orchestrator.events.phrases import duration
 from orchestrator.inspection.run import RunView
 from orchestrator.inspection.sentences import describe
 
-__all__ = ["LiveView", "Mode", "View", "is_interesting", "open_view", "plain_line"]
+__all__ = ["Mode", "View", "is_interesting", "open_view", "plain_line"]
 
 Mode = Literal["auto", "plain", "json", "quiet"]
 Pause = Callable[[], AbstractContextManager[None]]
