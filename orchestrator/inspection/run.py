@@ -24,6 +24,7 @@ from orchestrator.inspection.states import AT_REST, RESUMABLE
 from orchestrator.inspection.story import Reason, Story
 from orchestrator.inspection.tokens import Cost, Tokens
 from orchestrator.inspection.tree import tree
+from orchestrator.store.reading import DAMAGED
 
 __all__ = ["RunView"]
 
@@ -98,7 +99,7 @@ class RunView:
         handler = self._HANDLERS.get(event.kind)
         if handler is not None:
             handler(self, event, at)
-        elif event.kind == "log.damaged":
+        elif event.kind == DAMAGED:
             self.damaged += 1
         elif event.kind not in KINDS:
             self.unknown[event.kind] = self.unknown.get(event.kind, 0) + 1
