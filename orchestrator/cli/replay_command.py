@@ -91,8 +91,8 @@ def _compare(folder: RunFolder, policy: Path, *, as_json: bool) -> None:
     from orchestrator.cli.policy_table import policy_lines  # noqa: PLC0415
     from orchestrator.runtime.replaying.policies import (  # noqa: PLC0415
         compare_policies,
-        read_policy,
     )
+    from orchestrator.spec.policy_file import read_policy  # noqa: PLC0415
 
     found = compare_policies(folder, read_policy(policy), source=policy)
     if as_json:
