@@ -34,7 +34,7 @@ _SPEC = "orchestrator.cli.spec_commands"
 _CONTROL = "orchestrator.cli.control_commands"
 _STEER = "orchestrator.cli.steer_command"
 _WAIT = "orchestrator.cli.wait_command"
-_READ = "orchestrator.cli.readers"
+_RUNS = "orchestrator.cli.runs_reader"
 _SHOW = "orchestrator.cli.show_reader"
 _LOGS = "orchestrator.cli.log_reader"
 _CONTEXT = "orchestrator.cli.context_reader"
@@ -53,7 +53,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "wait": (f"{_WAIT}:wait", "Wait for a run to end; print its report."),
     },
     "Look at a run (RUN: an id, the start of one, a path, or `last`)": {
-        "runs": (f"{_READ}:runs", "List runs with state, tokens and dollars."),
+        "runs": (f"{_RUNS}:runs", "List runs with state, tokens and dollars."),
         "show": (f"{_SHOW}:show", "How a run stands: agents, cost, what is missing."),
         "logs": (f"{_LOGS}:logs", "What happened, one line an event; --follow."),
         "notes": (
