@@ -20,6 +20,7 @@ from orchestrator.cli.workers import (
 )
 from orchestrator.ids import LEAD
 from orchestrator.inspection.reading import load_run
+from orchestrator.inspection.run import RunView
 from orchestrator.store.control import PAUSE, STOP, Request, send
 from orchestrator.store.layout import RunFolder, find_run
 
@@ -135,6 +136,21 @@ def stop_agent(folder: RunFolder, agent: str, *, wait_s: float = WAIT_S) -> str:
     view = load_run(folder)
     if view.state == "paused" and works(folder, by):
         return f"`{agent}` ends as soon as run {folder.id} goes on: it is paused"
+    return _came_of(view, folder, agent, is_over=over)
+
+
+def _came_of(view: RunView, folder: RunFolder, agent: str, *, is_over: bool) -> str:
+    """Return what became of a subagent that was to stop.
+
+    Args:
+        view: its run.
+        folder: the run's.
+        agent: its id.
+        is_over: it, or its run, ended in time.
+
+    Raises:
+        ClickException: it ended by itself.
+    """
     found = view.agents[agent]
     newest = found.answers.all[-1]  # it may have been at work on a further question
     outcome = newest.outcome if newest.is_over else found.outcome
@@ -145,7 +161,7 @@ def stop_agent(folder: RunFolder, agent: str, *, wait_s: float = WAIT_S) -> str:
             f"`{agent}` ended by itself before it could be stopped "
             f"({newest.word if newest.is_over else found.label})"
         )
-    if over:
+    if is_over:
         return f"{view.state}: {folder.path}; `{agent}` was stopped with its run"
     return f"`{agent}` was told to stop and is ending (run {folder.id})"
 

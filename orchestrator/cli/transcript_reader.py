@@ -114,14 +114,7 @@ def transcript(
         _nothing(whole, given.filter)
         return
     style = Style()
-    title = safe(f"{agent}: {start.data.get('title', '')}")
-    profile, model = start.data.get("profile", ""), start.data.get("model", "")
-    print(style(title, "bold"), safe(f"({profile}, {model})"))
-    if turn is not None:
-        names = ", ".join(
-            safe(str(tool.get("name"))) for tool in start.data.get("tools") or []
-        )
-        print(fill(f"as sent at turn {turn}, with the tools {names}"))
+    _print_head(start, turn, style)
     detail: Detail = "exact" if turn is not None else "full" if full else "short"
     notes = _notes(events, agent) if turn is None else {}
     begun = len(start.data.get("first") or [])
@@ -172,6 +165,19 @@ class _Given:
                 "is shown whole: leave out `--turn`, `--last`, `--tool` and `--grep`",
                 field=other,
             )
+
+
+def _print_head(start: Event, turn: int | None, style: Style) -> None:
+    """Print who the agent is, and at which turn it is looked at, if at one."""
+    data = start.data
+    title = safe(f"{start.agent}: {data.get('title', '')}")
+    profile, model = data.get("profile", ""), data.get("model", "")
+    print(style(title, "bold"), safe(f"({profile}, {model})"))
+    if turn is not None:
+        names = ", ".join(
+            safe(str(tool.get("name"))) for tool in data.get("tools") or []
+        )
+        print(fill(f"as sent at turn {turn}, with the tools {names}"))
 
 
 def _print_parts(
