@@ -4,7 +4,7 @@ OrchestratorError
     SpecError               a task, profile, prompt or option is wrong
         NotYet              the field exists, its feature does not
     ModelError              the model service gave no usable reply; `kind` says why
-    NotSent                 a request was held back: its run is parked
+    NotSent                 a request was held back: its run is parked or paused
     ToolError               told to the model as a result; the run goes on
         OutsideWorkspace    a path leads out of the workspace, or is excluded
     LimitReached            a limit of the run or of an agent was reached
@@ -124,7 +124,7 @@ class ModelError(OrchestratorError):
 
 
 class NotSent(OrchestratorError):
-    """A request was held back before it left, since its run is parked."""
+    """A request was held back before it left: its run is parked or paused."""
 
 
 class ToolError(OrchestratorError):

@@ -179,7 +179,7 @@ class Caller:
         Raises:
             LimitReached: it does not fit the budget.
             ModelError: no usable reply; it is in the log.
-            NotSent: the run is parked.
+            NotSent: the run is parked or paused.
         """
         await self.parking.passed(pulse)
         if aside.model:

@@ -152,7 +152,7 @@ class Parking:
         """Count what is inside as a request that is under way.
 
         Raises:
-            NotSent: the run is parked.
+            NotSent: the gate is closed.
         """
         call = Sending(self)
         call.check()
@@ -176,7 +176,7 @@ class Sending:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Wait, inside, for a try to leave; it does not where the run is parked.
+        """Wait, inside, for a try to leave; it does not where the gate is closed.
 
         Raises:
             NotSent: it is.
@@ -190,7 +190,7 @@ class Sending:
         """Make sure that a try may leave.
 
         Raises:
-            NotSent: the run is parked.
+            NotSent: the gate is closed.
         """
         if self.parking.is_paused:
             raise NotSent("the run is being paused")

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import starmap
 from typing import Any
 
 from orchestrator.cli.breakdown_tables import tool_table
-from orchestrator.cli.insight_text import peak_phrase, wait_words
+from orchestrator.cli.insight_text import WAIT_WORDS, peak_phrase
 from orchestrator.cli.output import (
+    LABEL_COLUMNS,
     Style,
     clock_time,
     cut,
     fill,
     pad,
+    row,
     safe,
     state_color,
     terminal_width,
@@ -27,8 +30,6 @@ from orchestrator.inspection.sentences import describe
 
 __all__ = ["agent_lines"]
 
-_LABEL = 12
-_INDENT = " " * _LABEL
 _MOST_TEXT = 600
 _MOST_ROWS = 8
 _MOST_FINDINGS = 40
@@ -54,10 +55,13 @@ def agent_lines(
     """
     agent, run = page.view, safe(handle)
     yield _head(agent, style)
-    yield from _rows(_standing(page, view, now))
-    yield from _rows(_brief(page))
-    yield from _rows(_used(agent, now))
-    yield from _rows(_context(page))
+    for rows in (
+        _standing(page, view, now),
+        _brief(page),
+        _used(agent, now),
+        _context(page),
+    ):
+        yield from starmap(row, rows)
     if agent.usage.tools:
         yield ""
         yield from tool_table([agent], style=style)
@@ -65,19 +69,14 @@ def agent_lines(
     yield from _troubles(page, style)
     yield ""
     for index, command in enumerate(_see_also(page, run)):  # whole, to be copied
-        yield pad("" if index else "see also", _LABEL) + command
-
-
-def _rows(rows: Iterator[tuple[str, str]]) -> Iterator[str]:
-    for label, text in rows:
-        yield fill(text, indent=_INDENT, first=pad(label, _LABEL))
+        yield pad("" if index else "see also", LABEL_COLUMNS) + command
 
 
 def _head(agent: AgentView, style: Style) -> str:
     named = ", ".join(safe(each) for each in (agent.profile, agent.model) if each)
-    title = style(cut(safe(agent.title), terminal_width() - _LABEL), "bold")
-    return f"{style(pad(safe(agent.id), _LABEL), 'bold')}{title}" + (
-        f"\n{_INDENT}({named})" if named else ""
+    title = style(cut(safe(agent.title), terminal_width() - LABEL_COLUMNS), "bold")
+    return f"{style(pad(safe(agent.id), LABEL_COLUMNS), 'bold')}{title}" + (
+        f"\n{' ' * LABEL_COLUMNS}({named})" if named else ""
     )
 
 
@@ -147,7 +146,7 @@ def _used(agent: AgentView, now: datetime | None) -> Iterator[tuple[str, str]]:
         yield (
             "waited",
             ", ".join(
-                f"{duration(seconds)} {wait_words[what]}"
+                f"{duration(seconds)} {WAIT_WORDS[what]}"
                 for what, seconds in waits.items()
             ),
         )

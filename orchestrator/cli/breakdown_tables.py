@@ -13,7 +13,6 @@ from orchestrator.inspection.usage import WAITS, ModelUse, ToolUse
 
 __all__ = ["BREAKDOWNS", "tool_table"]
 
-Rows = Iterator[tuple[str, Sequence[str]]]
 _LEAST_NAME = 12
 
 _TOOL_COLUMNS = (

@@ -7,11 +7,13 @@ from dataclasses import asdict
 from typing import TypeVar
 
 from orchestrator.cli.output import (
+    LABEL_COLUMNS,
     Style,
     cut,
     dollars,
     fill,
     pad,
+    row,
     safe,
     safe_lines,
     terminal_width,
@@ -29,7 +31,6 @@ from orchestrator.inspection.edit_sentences import mended, why_edited
 
 __all__ = ["compaction_lines"]
 
-_LABEL = 12
 _HOW = {
     "mechanical": "a summary was made without the model",
     "none": "without a summary",
@@ -133,7 +134,7 @@ def _judged(found: Compaction) -> str:
 
 
 def _row(label: str, text: str) -> str:
-    return fill(safe(text), indent=" " * _LABEL, first=pad(label, _LABEL))
+    return row(label, safe(text))
 
 
 def _price(found: Compaction) -> str:
@@ -215,7 +216,7 @@ def _text(found: Compaction, style: Style, times: int) -> Iterator[str]:
             start = "  " + line[: len(line) - len(line.lstrip())]
             # A line beyond all reading is cut, unless all of it is wanted.
             shown = cut(line, _LINE_COLUMNS) if times else line
-            yield fill(shown.strip(), indent=start[:_LABEL])
+            yield fill(shown.strip(), indent=start[:LABEL_COLUMNS])
         else:
             yield ""
 

@@ -14,11 +14,13 @@ from orchestrator.cli.workers import (
     WAIT_S,
     too_late,
     waited,
+    way_on,
     worker,
     works,
 )
 from orchestrator.ids import LEAD
 from orchestrator.inspection.reading import load_run
+from orchestrator.inspection.run import RunView
 from orchestrator.store.control import PAUSE, STOP, Request, send
 from orchestrator.store.layout import RunFolder, find_run
 
@@ -64,9 +66,9 @@ def pause_run(folder: RunFolder, *, wait_s: float = WAIT_S) -> str:
         ClickException: nobody works on it.
         OrchestratorError: the process does not take the request.
     """
-    by, goes_on = worker(folder), f"`orchestrate resume {folder.handle}` goes on"
-    if load_run(folder).state == "paused":
-        return f"paused already: {folder.path}; {goes_on}"
+    by, view = worker(folder), load_run(folder)
+    if view.state == "paused":
+        return f"paused already: {folder.path}{way_on(view, folder)}"
     request = send(folder.control, Request(PAUSE, by))
 
     def rests() -> bool:
@@ -74,8 +76,7 @@ def pause_run(folder: RunFolder, *, wait_s: float = WAIT_S) -> str:
 
     if waited(rests, wait_s, poll_s=READ_S):
         view = load_run(folder)
-        after = f"; {goes_on}" if view.is_resumable else ""
-        return f"{view.state}: {folder.path}{after}"
+        return f"{view.state}: {folder.path}{way_on(view, folder)}"
     if request.exists():
         raise too_late(folder, by, wait_s)
     return (
@@ -102,10 +103,7 @@ def stop_run(folder: RunFolder, *, wait_s: float = WAIT_S) -> str:
     if not folder.path.exists():
         return f"stopped before it had begun: {folder.id}; nothing was spent"
     view = load_run(folder)
-    after = (
-        f"; `orchestrate resume {folder.handle}` goes on" if view.is_resumable else ""
-    )
-    return f"{view.state}: {folder.path}{after}"
+    return f"{view.state}: {folder.path}{way_on(view, folder)}"
 
 
 def stop_agent(folder: RunFolder, agent: str, *, wait_s: float = WAIT_S) -> str:
@@ -138,6 +136,21 @@ def stop_agent(folder: RunFolder, agent: str, *, wait_s: float = WAIT_S) -> str:
     view = load_run(folder)
     if view.state == "paused" and works(folder, by):
         return f"`{agent}` ends as soon as run {folder.id} goes on: it is paused"
+    return _came_of(view, folder, agent, is_over=over)
+
+
+def _came_of(view: RunView, folder: RunFolder, agent: str, *, is_over: bool) -> str:
+    """Return what became of a subagent that was to stop.
+
+    Args:
+        view: its run.
+        folder: the run's.
+        agent: its id.
+        is_over: it, or its run, ended in time.
+
+    Raises:
+        ClickException: it ended by itself.
+    """
     found = view.agents[agent]
     newest = found.answers.all[-1]  # it may have been at work on a further question
     outcome = newest.outcome if newest.is_over else found.outcome
@@ -148,7 +161,7 @@ def stop_agent(folder: RunFolder, agent: str, *, wait_s: float = WAIT_S) -> str:
             f"`{agent}` ended by itself before it could be stopped "
             f"({newest.word if newest.is_over else found.label})"
         )
-    if over:
+    if is_over:
         return f"{view.state}: {folder.path}; `{agent}` was stopped with its run"
     return f"`{agent}` was told to stop and is ending (run {folder.id})"
 

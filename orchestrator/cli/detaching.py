@@ -14,15 +14,17 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import orjson
 
 from orchestrator.cli.ending import say
+from orchestrator.cli.exits import EXIT_FAILED, EXIT_INTERRUPTED
+from orchestrator.cli.interrupts import interruptible
 from orchestrator.cli.output import json_text, safe, safe_lines
 from orchestrator.store.layout import RunFolder
 
@@ -33,8 +35,6 @@ MAX_OUTPUT_BYTES = 1 << 20
 PATIENCE_S = 10.0
 """How long a process has to end that is told to."""
 DRAIN_S = 2.0
-EXIT_FAILED = 1
-EXIT_INTERRUPTED = 130
 _CHUNK_BYTES = 65_536
 
 
@@ -44,7 +44,7 @@ def start_detached(arguments: Sequence[str], *, is_json: bool, is_quiet: bool) -
     Prints what commands call the run, or with JSON one object, on stdout.
 
     Args:
-        arguments: of the command, without its program.
+        arguments: of the program, the name of the command first.
         is_json: print an object.
         is_quiet: give no hint.
 
@@ -54,7 +54,8 @@ def start_detached(arguments: Sequence[str], *, is_json: bool, is_quiet: bool) -
     """
     with tempfile.TemporaryFile() as said:
         reader, writer = os.pipe()
-        with _told_to_end():
+        # Or a process would be left behind.
+        with interruptible(signal.SIGINT, signal.SIGTERM):
             process = _spawned(arguments, writer, said)
             os.close(writer)
             with os.fdopen(reader, "rb") as told:
@@ -85,35 +86,17 @@ def start_detached(arguments: Sequence[str], *, is_json: bool, is_quiet: bool) -
 def _spawned(
     arguments: Sequence[str], writer: int, said: IO[bytes]
 ) -> subprocess.Popen[bytes]:
+    command, *rest = arguments
     # Not by `-m` with this folder on the path: a file in it may be named like a module.
-    program = [sys.executable, "-P", "-m", "orchestrator", *arguments]
+    program = [sys.executable, "-P", "-m", "orchestrator"]
     return subprocess.Popen(  # noqa: S603 - this program itself
-        [*program[:5], f"--background={writer}", *program[5:]],
+        [*program, command, f"--background={writer}", *rest],
         stdin=subprocess.DEVNULL,
         stdout=said,
         stderr=said,
         pass_fds=[writer],
         start_new_session=True,
     )
-
-
-@contextmanager
-def _told_to_end() -> Iterator[None]:
-    """Let signals be exceptions meanwhile, so that no process is left behind."""
-
-    def leave(_number: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before: dict[int, Any] = {each: signal.signal(each, leave) for each in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

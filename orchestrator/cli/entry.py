@@ -9,9 +9,9 @@ import os
 import signal
 from contextlib import suppress
 
-__all__ = ["main"]
+from orchestrator.cli.exits import EXIT_INTERRUPTED
 
-EXIT_INTERRUPTED = 130
+__all__ = ["main"]
 
 
 def main() -> int:

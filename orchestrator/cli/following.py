@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import signal
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from orchestrator.cli.ending import say, tell_end
+from orchestrator.cli.exits import EXIT_INTERRUPTED, EXIT_TIMEOUT
+from orchestrator.cli.interrupts import interruptible
 from orchestrator.cli.live import Mode, open_view
 from orchestrator.errors import StoreError
 from orchestrator.inspection.following import follow_events
@@ -19,11 +18,8 @@ from orchestrator.inspection.run import RunView
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.lock import is_held
 
-__all__ = ["EXIT_TIMEOUT", "follow"]
+__all__ = ["follow"]
 
-EXIT_TIMEOUT = 124
-"""As `timeout` has it."""
-EXIT_INTERRUPTED = 130
 POLL_S = 0.25
 _WITH_REPORT = frozenset({"done", "partial"})
 
@@ -84,7 +80,7 @@ def follow(
             say(f"paused: {folder.path}; `orchestrate resume {folder.handle}` goes on")
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
     try:
-        with _interruptible():
+        with interruptible(signal.SIGINT):  # the view is closed then
             if is_held(folder):
                 _show(folder, mode, view, after, _Pace(deadline))
             elif mode == "json":
@@ -126,17 +122,3 @@ def _report(folder: RunFolder) -> str:
         return folder.report.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise StoreError(f"cannot read `{folder.report}`: {error.strerror}") from error
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C be an exception meanwhile, so that the view is closed."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before: Callable[..., object] | int | None = signal.getsignal(signal.SIGINT)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from orchestrator.cli.output import clock_time, dollars, safe
+from orchestrator.events.base import moment
 from orchestrator.events.phrases import count_phrase, duration, quoted, tokens
 from orchestrator.inspection.breakdown import fullest_of, waits_of
 from orchestrator.inspection.costliest import Costliest, Factor, costliest_of
 from orchestrator.inspection.layers import by_group
-from orchestrator.inspection.run import RunView, moment
+from orchestrator.inspection.run import RunView
 from orchestrator.inspection.story import PersonAct
 from orchestrator.inspection.usage import Peak
 
-__all__ = ["events_named", "insight_rows", "peak_phrase", "wait_words"]
+__all__ = ["WAIT_WORDS", "events_named", "insight_rows", "peak_phrase"]
 
 WORTH_SHARE = 0.25
 """Of its window: a context that was never fuller is not of note."""
 _MOST_ACTS = 4
 
-wait_words = {
+WAIT_WORDS = {
     "service": "for the service",
     "subagents": "for subagents",
     "room": "for a free place",
@@ -47,7 +48,7 @@ def insight_rows(view: RunView) -> Iterator[tuple[str, str]]:
     if costliest is not None:
         yield "dearest", _dearest(view, costliest)
     fullest = fullest_of(view)
-    is_edited = any(each.usage.edits for each in view.agents.values())
+    is_edited = any(each.clears or each.compactions for each in view.agents.values())
     if fullest is not None and (fullest.share >= WORTH_SHARE or is_edited):
         peak = peak_phrase(fullest.peak, fullest.window)
         yield "context", f"fullest: {safe(fullest.agent)} {peak}"
@@ -125,7 +126,7 @@ def _waited(view: RunView) -> str:
     if total <= 0:
         return ""
     told = [
-        f"{duration(seconds)} {wait_words[what]} ({seconds / total:.0%})"
+        f"{duration(seconds)} {WAIT_WORDS[what]} ({seconds / total:.0%})"
         for what, seconds in waits.items()
         if what != "subagents" and seconds >= 2 and seconds >= total * 0.1
     ]

@@ -16,11 +16,12 @@ from typing import Literal, TextIO
 from orchestrator.cli.live_view import LiveView, can_draw
 from orchestrator.cli.output import cut, json_text, pad, safe, silence
 from orchestrator.events import Event
+from orchestrator.events.base import moment
 from orchestrator.events.phrases import duration
-from orchestrator.inspection.run import RunView, moment
+from orchestrator.inspection.run import RunView
 from orchestrator.inspection.sentences import describe
 
-__all__ = ["LiveView", "Mode", "View", "is_interesting", "open_view", "plain_line"]
+__all__ = ["Mode", "View", "is_interesting", "open_view", "plain_line"]
 
 Mode = Literal["auto", "plain", "json", "quiet"]
 Pause = Callable[[], AbstractContextManager[None]]

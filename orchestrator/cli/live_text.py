@@ -28,7 +28,6 @@ MIN_COLUMNS, MIN_ROWS = 24, 4
 BAR_CELLS = 16
 FILL_CELLS = 10
 MAX_TITLE = 48
-MAX_NOTICES = 3
 ANY = 1_000_000
 """More columns than any window has."""
 _WAITS = frozenset({"agents", "left", "person", "place", "service"})

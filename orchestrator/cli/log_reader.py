@@ -28,8 +28,8 @@ from orchestrator.cli.output import (
 from orchestrator.cli.when import event_number, moment_of
 from orchestrator.errors import SpecError
 from orchestrator.events import Event, RunStarted
+from orchestrator.events.base import moment
 from orchestrator.inspection.following import follow_events
-from orchestrator.inspection.run import moment
 from orchestrator.inspection.selection import (
     OF_RUN,
     Selection,
@@ -45,7 +45,6 @@ from orchestrator.store.layout import RunFolder, find_run
 
 __all__ = ["logs"]
 
-POLL_S = 0.5
 NEAR = 10
 _MOST_NAMED = 40
 _OR_NUMBER = " or an event number (`#120`)"
@@ -195,7 +194,7 @@ def _chosen(
     end = whole_end(folder.events) if follow else None
     events = read_selected(folder.events, selection, last=last, stop=end)
     if end is not None:
-        comes = follow_events(folder, start=end, poll_s=POLL_S)
+        comes = follow_events(folder, start=end)
         events = chain(events, filter(selection.wants, comes))
     if near:
         events = around(events, near, given.tail or NEAR)

@@ -17,23 +17,24 @@ from typing import Any
 
 import click
 
+from orchestrator.cli.exits import (
+    EXIT_BUG,
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_PIPE,
+    EXIT_USAGE,
+)
 from orchestrator.cli.output import safe_lines, silence
 from orchestrator.errors import OrchestratorError, RunBusy, SpecError, UnknownRun
 
 __all__ = ["main"]
-
-EXIT_FAILED = 1
-EXIT_USAGE = 2
-EXIT_BUG = 70
-EXIT_INTERRUPTED = 130
-EXIT_PIPE = 141
 
 _RUN = "orchestrator.cli.run_command"
 _SPEC = "orchestrator.cli.spec_commands"
 _CONTROL = "orchestrator.cli.control_commands"
 _STEER = "orchestrator.cli.steer_command"
 _WAIT = "orchestrator.cli.wait_command"
-_READ = "orchestrator.cli.readers"
+_RUNS = "orchestrator.cli.runs_reader"
 _SHOW = "orchestrator.cli.show_reader"
 _LOGS = "orchestrator.cli.log_reader"
 _CONTEXT = "orchestrator.cli.context_reader"
@@ -52,7 +53,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "wait": (f"{_WAIT}:wait", "Wait for a run to end; print its report."),
     },
     "Look at a run (RUN: an id, the start of one, a path, or `last`)": {
-        "runs": (f"{_READ}:runs", "List runs with state, tokens and dollars."),
+        "runs": (f"{_RUNS}:runs", "List runs with state, tokens and dollars."),
         "show": (f"{_SHOW}:show", "How a run stands: agents, cost, what is missing."),
         "logs": (f"{_LOGS}:logs", "What happened, one line an event; --follow."),
         "notes": (

@@ -19,11 +19,11 @@ from orchestrator.cli.output import (
     safe_lines,
     terminal_width,
 )
-from orchestrator.errors import StoreError
+from orchestrator.events.base import moment
 from orchestrator.inspection.figures import FIGURES_VERSION
 from orchestrator.inspection.following import follow_text
 from orchestrator.inspection.noted import NotedSection, noted_sections
-from orchestrator.inspection.run import moment
+from orchestrator.inspection.reading import text_of
 from orchestrator.inspection.run_list import quick_summary
 from orchestrator.store.layout import RunFolder, find_run
 from orchestrator.store.notes_back import read_back
@@ -43,7 +43,7 @@ def notes(run: str, follow: bool, runs_dir: Path, as_json: bool) -> None:
     piped, the file comes as it is.
     """
     folder = find_run(runs_dir, run)
-    text = _text_of(folder)
+    text = text_of(folder.progress)
     if text is None and not follow:
         message = f"no notes yet in {folder.path.name}"
         if as_json:
@@ -67,17 +67,6 @@ def notes(run: str, follow: bool, runs_dir: Path, as_json: bool) -> None:
             f"last moment (`orchestrate resume {safe(folder.handle)}` goes on)",
             file=sys.stderr,
         )
-
-
-def _text_of(folder: RunFolder) -> str | None:
-    try:
-        return folder.progress.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise StoreError(
-            f"cannot read `{folder.progress}`: {error.strerror}"
-        ) from error
 
 
 def _print(folder: RunFolder, text: str, *, as_json: bool, is_line: bool) -> None:

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how they find a run."""
+"""What several commands share in how they are given options and texts."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ from typing import Any, TextIO
 import orjson
 
 __all__ = [
+    "LABEL_COLUMNS",
     "Style",
     "age",
     "clock_time",
@@ -31,6 +32,7 @@ __all__ = [
     "label",
     "pad",
     "print_json",
+    "row",
     "safe",
     "safe_lines",
     "silence",
@@ -41,6 +43,8 @@ __all__ = [
 ]
 
 MAX_WIDTH = 120
+LABEL_COLUMNS = 12
+"""Of what stands before each row of a summary."""
 
 # C0 and C1 controls (ESC, BEL, CSI, OSC …), line and paragraph separators, bidi marks,
 # overrides and isolates, interlinear marks, tag characters, lone surrogates.
@@ -243,6 +247,11 @@ def _pieces(word: str, columns: int) -> list[str]:
             piece = ""
         piece += char
     return [*pieces, piece]
+
+
+def row(label: str, text: str) -> str:
+    """Return `text`, already safe, wrapped to the terminal beside its label."""
+    return fill(text, indent=" " * LABEL_COLUMNS, first=pad(label, LABEL_COLUMNS))
 
 
 def dollars(usd: float | None) -> str:

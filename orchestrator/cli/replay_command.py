@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator.cli.options import json_option, runs_dir_option
-from orchestrator.cli.output import Style, fill, print_json, safe, terminal_width
+from orchestrator.cli.output import (
+    LABEL_COLUMNS,
+    Style,
+    pad,
+    print_json,
+    row,
+    safe,
+    terminal_width,
+)
 from orchestrator.errors import SpecError
 from orchestrator.events.phrases import count_phrase, duration
 from orchestrator.store.layout import RunFolder, find_run
@@ -23,7 +31,6 @@ __all__ = ["replay", "replay_lines"]
 EXIT_DIFFERENT = 1
 MOST_NAMED = 10
 """Agents, or events, that are named one by one."""
-_LABEL_COLUMNS = 12
 
 
 @click.command()
@@ -84,8 +91,8 @@ def _compare(folder: RunFolder, policy: Path, *, as_json: bool) -> None:
     from orchestrator.cli.policy_table import policy_lines  # noqa: PLC0415
     from orchestrator.runtime.replaying.policies import (  # noqa: PLC0415
         compare_policies,
-        read_policy,
     )
+    from orchestrator.spec.policy_file import read_policy  # noqa: PLC0415
 
     found = compare_policies(folder, read_policy(policy), source=policy)
     if as_json:
@@ -119,7 +126,8 @@ def replay_lines(found: Replayed, *, style: Style) -> Iterator[str]:
 
 
 def _row(label: str, text: str) -> str:
-    return f"{label:<{_LABEL_COLUMNS}}{text}"
+    """Return a line that stays whole: its colours are in it already."""
+    return pad(label, LABEL_COLUMNS) + text
 
 
 def _events(found: Replayed) -> str:
@@ -157,4 +165,4 @@ def _difference(each: Difference, label: str, style: Style) -> Iterator[str]:
         where += f" (event {each.seq})"
     yield _row(label, style(where, "bold"))
     for name, text in (("it was", each.recorded), ("it is now", each.now)):
-        yield fill(safe(text), indent=" " * _LABEL_COLUMNS, first=f"{name:<12}")
+        yield row(name, safe(text))

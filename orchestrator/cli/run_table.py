@@ -17,9 +17,9 @@ from orchestrator.cli.output import (
     terminal_width,
     width,
 )
+from orchestrator.events.base import moment
 from orchestrator.events.phrases import count_phrase, duration, tokens
 from orchestrator.inspection.reading import RunSummary
-from orchestrator.inspection.run import moment
 from orchestrator.inspection.states import AT_REST
 
 __all__ = ["run_table", "totals_line"]

@@ -13,7 +13,7 @@ from orchestrator.cli.output import safe
 from orchestrator.cli.redacting import redactor_for
 from orchestrator.cli.workers import WAIT_S, waited
 from orchestrator.errors import OrchestratorError
-from orchestrator.events import ControlReceived
+from orchestrator.events import ControlReceived, TextAdded
 from orchestrator.ids import LEAD
 from orchestrator.inspection.reading import load_run
 from orchestrator.inspection.run import RunView
@@ -91,7 +91,7 @@ def _taken(folder: RunFolder, name: str, view: RunView) -> str:
     if not taken:
         raise OrchestratorError(f"run `{folder.id}` did not take this: it is gone")
     told = any(
-        event.kind == "text.added" and event.cause == taken[0] for event in events
+        event.kind == TextAdded.KIND and event.cause == taken[0] for event in events
     )
     if told:
         return f"told: the lead of run {folder.id}"

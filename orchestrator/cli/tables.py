@@ -8,12 +8,14 @@ from datetime import datetime
 from orchestrator.cli.branches import Branch, branches
 from orchestrator.cli.insight_text import events_named, insight_rows
 from orchestrator.cli.output import (
+    LABEL_COLUMNS,
     Style,
     clock_time,
     cut,
     dollars,
     fill,
     pad,
+    row,
     safe,
     state_color,
     terminal_width,
@@ -39,8 +41,7 @@ from orchestrator.inspection.waits import waits_phrase
 
 __all__ = ["agent_table", "limit_words", "next_step", "summary_lines"]
 
-_LABEL_COLUMNS = 12
-_INDENT = " " * _LABEL_COLUMNS
+_INDENT = " " * LABEL_COLUMNS
 
 # Heading and columns of each figure in the table of agents.
 _FIGURES = (
@@ -227,54 +228,50 @@ def summary_lines(
         now: ends what is under way.
         style: of the terminal.
     """
-    yield pad("run", _LABEL_COLUMNS) + style(safe(view.id), "bold")
+    yield pad("run", LABEL_COLUMNS) + style(safe(view.id), "bold")
     if view.objective:
-        yield _row("objective", cut(safe(view.objective), 400))
+        yield row("objective", cut(safe(view.objective), 400))
     for question in view.questions:
-        yield _row("asked", cut(safe(question), 400))
-    yield pad("state", _LABEL_COLUMNS) + _state(view, handle, style)
+        yield row("asked", cut(safe(question), 400))
+    yield pad("state", LABEL_COLUMNS) + _state(view, handle, style)
     reasons = view.reasons
     for index, each in enumerate(reasons if view.missing else ()):
-        label = pad("" if index else "missing", _LABEL_COLUMNS)
+        label = pad("" if index else "missing", LABEL_COLUMNS)
         text = safe(each.text) + events_named(each.seqs)
         yield fill(text, indent=_INDENT + "  ", first=label + "- ")
     known = [seq for each in reasons for seq in each.seqs[-1:]]
     if known:
         # On one line, to be copied.
         command = f"orchestrate logs {safe(handle)} --around {known[0]}"
-        yield pad("look there", _LABEL_COLUMNS) + command
-    yield _row("time", _times(view, now))
-    yield _row("tokens", _tokens(view))
+        yield pad("look there", LABEL_COLUMNS) + command
+    yield row("time", _times(view, now))
+    yield row("tokens", _tokens(view))
     if missed := _cache_misses(view):
-        yield _row("cache", missed)
+        yield row("cache", missed)
     if waited := waits_phrase({n: each.waits for n, each in view.agents.items()}):
-        yield _row("waits", safe(waited))
+        yield row("waits", safe(waited))
     subagents = view.subagents
     if subagents:
         explored = sum(each.explored_tokens for each in subagents)
         returned = sum(each.returned_tokens for each in subagents)
-        yield _row(
+        yield row(
             "isolation",
             f"subagents explored {tokens(explored)} tokens and handed back "
             f"{tokens(returned)}",
         )
-    yield from (_row(label, text) for label, text in insight_rows(view))
-    yield from (_row(label, text) for label, text in usage_rows(view))
+    yield from (row(label, text) for label, text in insight_rows(view))
+    yield from (row(label, text) for label, text in usage_rows(view))
     cost = view.cost
     uses = "; ".join(
         limit_words(use) + _cut_part(use, cost) for use in view.limit_use(now)
     )
     if uses:
-        yield _row("limits", uses)
+        yield row("limits", uses)
     if view.models:
         names = ", ".join(
             f"{role} {name}" for role, name in view.models.items() if name
         )
-        yield _row("models", safe(names))
-
-
-def _row(label: str, text: str) -> str:
-    return fill(text, indent=_INDENT, first=pad(label, _LABEL_COLUMNS))
+        yield row("models", safe(names))
 
 
 def _state(view: RunView, handle: str, style: Style) -> str:

@@ -28,7 +28,7 @@ from orchestrator.inspection.figures import FIGURES_VERSION
 from orchestrator.inspection.reading import load_run
 from orchestrator.inspection.sentences import describe
 from orchestrator.inspection.shown_events import shown_events
-from orchestrator.inspection.steps import Part, StepFilter
+from orchestrator.inspection.steps import Part, StepFilter, of_calls, parts_of
 from orchestrator.messages import Message, tool_calls
 from orchestrator.store.layout import RunFolder, find_run
 from orchestrator.store.reading import DAMAGED
@@ -114,14 +114,7 @@ def transcript(
         _nothing(whole, given.filter)
         return
     style = Style()
-    title = safe(f"{agent}: {start.data.get('title', '')}")
-    profile, model = start.data.get("profile", ""), start.data.get("model", "")
-    print(style(title, "bold"), safe(f"({profile}, {model})"))
-    if turn is not None:
-        names = ", ".join(
-            safe(str(tool.get("name"))) for tool in start.data.get("tools") or []
-        )
-        print(fill(f"as sent at turn {turn}, with the tools {names}"))
+    _print_head(start, turn, style)
     detail: Detail = "exact" if turn is not None else "full" if full else "short"
     notes = _notes(events, agent) if turn is None else {}
     begun = len(start.data.get("first") or [])
@@ -172,6 +165,19 @@ class _Given:
                 "is shown whole: leave out `--turn`, `--last`, `--tool` and `--grep`",
                 field=other,
             )
+
+
+def _print_head(start: Event, turn: int | None, style: Style) -> None:
+    """Print who the agent is, and at which turn it is looked at, if at one."""
+    data = start.data
+    title = safe(f"{start.agent}: {data.get('title', '')}")
+    profile, model = data.get("profile", ""), data.get("model", "")
+    print(style(title, "bold"), safe(f"({profile}, {model})"))
+    if turn is not None:
+        names = ", ".join(
+            safe(str(tool.get("name"))) for tool in data.get("tools") or []
+        )
+        print(fill(f"as sent at turn {turn}, with the tools {names}"))
 
 
 def _print_parts(
@@ -262,26 +268,14 @@ def _reference(ref: str, steps: int) -> tuple[int, int]:
 
 def _part(messages: list[Message], step: int, place: int) -> list[Message]:
     """Return the messages of a step, or what of them belongs to one call."""
-    said = [at for at, each in enumerate(messages) if each["role"] == "assistant"]
-    start = said[step - 1] if step else 0
-    end = said[step] if step < len(said) else len(messages)
-    part = messages[start:end]
+    part = next((each.messages for each in parts_of(messages) if each.step == step), [])
     if not place:
         return part
     calls = tool_calls(part[0]["content"]) if step else []
     if place > len(calls):
         there = count_phrase(len(calls), "call")
         raise SpecError(f"step {step} has {there}, not {place}", field="--step")
-    call = calls[place - 1]["id"]
-    kept: list[Message] = []
-    for each in part:
-        blocks = [
-            block
-            for block in each["content"]
-            if call in (block.get("id"), block.get("tool_use_id"))
-        ]
-        kept += [{**each, "content": blocks}] if blocks else []
-    return kept
+    return of_calls(part, {str(calls[place - 1].get("id"))})
 
 
 def _notes(events: list[Event], agent: str) -> dict[int, list[str]]:

@@ -9,10 +9,11 @@ import click
 
 from orchestrator.errors import OrchestratorError
 from orchestrator.inspection.reading import load_run
+from orchestrator.inspection.run import RunView
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.lock import Holder, holder, is_held
 
-__all__ = ["READ_S", "WAIT_S", "too_late", "waited", "worker", "works"]
+__all__ = ["READ_S", "WAIT_S", "too_late", "waited", "way_on", "worker", "works"]
 
 WAIT_S = 30.0
 """How long the process has to end what it is at."""
@@ -45,17 +46,20 @@ def worker(folder: RunFolder) -> Holder:
             "which; end that process with Ctrl-C or SIGTERM"
         )
     view = load_run(folder)
-    after = (
-        f"; `orchestrate resume {folder.handle}` goes on" if view.is_resumable else ""
-    )
     raise click.ClickException(
-        f"nobody works on run `{folder.id}`, it is {view.state}{after}"
+        f"nobody works on run `{folder.id}`, it is {view.state}{way_on(view, folder)}"
     )
 
 
 def works(folder: RunFolder, by: Holder) -> bool:
     """Return whether that process still works on a run."""
     return is_held(folder) and holder(folder.lock) in (by, None)
+
+
+def way_on(view: RunView, folder: RunFolder) -> str:
+    """Return `; `, and the command that goes on with a run, or "" where none does."""
+    resume = f"; `orchestrate resume {folder.handle}` goes on"
+    return resume if view.is_resumable else ""
 
 
 def waited(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Literal
 
-from orchestrator.events.base import Event
+from orchestrator.events.base import Event, moment
 from orchestrator.events.of_agent import (
     AgentEnded,
     AgentStarted,
@@ -191,7 +191,7 @@ class Activity:
         self.is_asking, self._person = False, ""
 
     def _at_model(self, now: datetime | None) -> str:
-        since = _moment(self._asked_at)
+        since = moment(self._asked_at)
         told = []
         if since is not None:
             told.append(
@@ -214,7 +214,7 @@ class Activity:
 
         How long a request stands in line after that is not on record while it lasts.
         """
-        failed = _moment(self._failed_at)
+        failed = moment(self._failed_at)
         if not self._held_s or now is None or failed is None:
             return self._held_s > 0
         return (now - failed).total_seconds() < self._held_s
@@ -232,7 +232,7 @@ class Activity:
         phrase = join(self, call, given) if join else ""
         if not phrase:
             phrase = call_phrase(name, given)
-            began = _moment(self._since.get(call, ""))
+            began = moment(self._since.get(call, ""))
             taken = (now - began).total_seconds() if now and began else 0.0
             phrase += f" ({duration(taken)})" if taken >= LONG_S else ""
         more = len(self.calls) - 1
@@ -335,11 +335,3 @@ class Activity:
 
 
 _LIMITED = "rate_limited"
-
-
-def _moment(at: str) -> datetime | None:
-    try:
-        found = datetime.fromisoformat(at)
-    except (TypeError, ValueError):
-        return None
-    return found if found.tzinfo else None

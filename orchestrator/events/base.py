@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, ClassVar
 
-__all__ = ["SCHEMA_VERSION", "Event", "Payload"]
+__all__ = ["SCHEMA_VERSION", "Event", "Payload", "moment"]
 
 SCHEMA_VERSION = 1
 
@@ -54,3 +55,12 @@ class Payload:
     """Base of all kinds."""
 
     KIND: ClassVar[str] = ""
+
+
+def moment(at: str) -> datetime | None:
+    """Return the time of an event, or None if it is not a time with a zone."""
+    try:
+        found = datetime.fromisoformat(at)
+    except (TypeError, ValueError):
+        return None
+    return found if found.tzinfo else None

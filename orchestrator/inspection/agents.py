@@ -61,8 +61,8 @@ class AgentView:
     ended_at: datetime | None = None
     outcome: str = ""
     """Of its loop: `submitted`, `unvalidated`, `limit`, `failed`, `cancelled`."""
-    """Of a subagent: when it worked on its brief."""
     reason: str = ""
+    """Why; both, of a subagent, as it worked on its brief."""
     work: WorkTime = field(default_factory=WorkTime)
     run_tokens: Tokens = field(default_factory=Tokens)
     run_cost: Cost = field(default_factory=Cost)
@@ -81,11 +81,6 @@ class AgentView:
     def __post_init__(self) -> None:
         self.answers = Answers(self.id)
         self.usage = AgentUsage(self.work)
-
-    @property
-    def context_tokens(self) -> int:
-        """Return the size of its newest request, as estimated or reported."""
-        return self.fill.tokens
 
     @property
     def state(self) -> str:

@@ -14,11 +14,12 @@ from datetime import datetime
 from typing import Any
 
 from orchestrator.events.activity import Doing
+from orchestrator.events.base import moment
 from orchestrator.events.phrases import quoted
 from orchestrator.inspection.agents import AgentView
 from orchestrator.inspection.fill import Fill
 from orchestrator.inspection.limits import LimitUse
-from orchestrator.inspection.run import RunView, moment
+from orchestrator.inspection.run import RunView
 from orchestrator.inspection.said import Said
 from orchestrator.inspection.tokens import Cost, Tokens
 

@@ -15,9 +15,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from orchestrator.errors import StoreError
 from orchestrator.events import Event
-from orchestrator.inspection.reading import true_state
+from orchestrator.inspection.reading import text_of, true_state
 from orchestrator.inspection.run import RunView
 from orchestrator.store.disk import store_error
 from orchestrator.store.layout import RunFolder
@@ -111,7 +110,7 @@ def follow_text(
     before: str | None = None
     while True:
         is_live = is_held(folder)
-        text = _text(path)
+        text = text_of(path)
         is_ready = text is not None and (
             is_whole(text) or text == before or not is_live
         )
@@ -163,12 +162,3 @@ class _Tail:
             if event.seq > self._newest:  # one that came before is out of place
                 self._newest = event.seq
                 yield event
-
-
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise StoreError(f"cannot read `{path}`: {error.strerror}") from error

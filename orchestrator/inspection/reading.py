@@ -8,26 +8,20 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import orjson
 
 from orchestrator.errors import StoreError
 from orchestrator.inspection.run import RunView
+from orchestrator.inspection.states import ENDED
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.lock import is_held
 from orchestrator.store.reading import read_events
 
-__all__ = [
-    "ENDED",
-    "RunSummary",
-    "load_run",
-    "summarize",
-    "true_state",
-]
-
-ENDED = frozenset({"done", "failed", "partial", "parked", "paused", "interrupted"})
+__all__ = ["RunSummary", "load_run", "summarize", "text_of", "true_state"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +90,20 @@ def summarize(folder: RunFolder) -> RunSummary:
         reason=view.reason,
         resume_at=view.resume_at,
     )
+
+
+def text_of(path: Path) -> str | None:
+    """Return what stands in a text file of a run; None: there is no such file.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(f"cannot read `{path}`: {error.strerror}") from error
 
 
 def true_state(state: str, folder: RunFolder) -> str:

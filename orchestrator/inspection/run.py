@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from orchestrator.events import KINDS, Event, WorkTime
 from orchestrator.events.arrivals import arrivals
+from orchestrator.events.base import moment
 from orchestrator.events.phrases import number
 from orchestrator.inspection.agents import AgentView
 from orchestrator.inspection.changes import Changes
@@ -23,17 +24,9 @@ from orchestrator.inspection.states import AT_REST, RESUMABLE
 from orchestrator.inspection.story import Reason, Story
 from orchestrator.inspection.tokens import Cost, Tokens
 from orchestrator.inspection.tree import tree
+from orchestrator.store.reading import DAMAGED
 
-__all__ = ["LimitUse", "RunView", "moment"]
-
-
-def moment(at: str) -> datetime | None:
-    """Return the time of an event, or None if it is not a time with a zone."""
-    try:
-        found = datetime.fromisoformat(at)
-    except (TypeError, ValueError):
-        return None
-    return found if found.tzinfo else None
+__all__ = ["RunView"]
 
 
 def _strings(value: object) -> list[str]:
@@ -106,7 +99,7 @@ class RunView:
         handler = self._HANDLERS.get(event.kind)
         if handler is not None:
             handler(self, event, at)
-        elif event.kind == "log.damaged":
+        elif event.kind == DAMAGED:
             self.damaged += 1
         elif event.kind not in KINDS:
             self.unknown[event.kind] = self.unknown.get(event.kind, 0) + 1

@@ -16,8 +16,9 @@ import orjson
 
 from orchestrator.errors import StoreError
 from orchestrator.events import RunEnded
-from orchestrator.inspection.reading import ENDED, RunSummary, summarize
-from orchestrator.inspection.run import moment
+from orchestrator.events.base import moment
+from orchestrator.inspection.reading import RunSummary, summarize
+from orchestrator.inspection.states import ENDED
 from orchestrator.store.heads import last_event
 from orchestrator.store.layout import RunFolder
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.events import Event
-from orchestrator.inspection.run import moment
+from orchestrator.events.base import moment
 from orchestrator.inspection.sentences import describe
 from orchestrator.inspection.troubles import TROUBLE_KINDS, is_trouble
 from orchestrator.store.heads import Head, head_of, last_chosen, read_chosen

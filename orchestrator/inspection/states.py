@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["AT_REST", "RESUMABLE", "STATES"]
+__all__ = ["AT_REST", "ENDED", "RESUMABLE", "STATES"]
 
 STATES: Final = (
     "running", "done", "partial", "failed",
@@ -12,6 +12,10 @@ STATES: Final = (
 )  # fmt: skip
 """All there are, as a run is told of."""
 
+ENDED: Final = frozenset(
+    {"done", "failed", "interrupted", "parked", "partial", "paused"}
+)
+"""What the end of a run in its log may say."""
 RESUMABLE: Final = frozenset({"crashed", "interrupted", "parked", "paused", "partial"})
 """`resume` takes such a run."""
 AT_REST: Final = frozenset({"parked", "paused"})

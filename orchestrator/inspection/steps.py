@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from orchestrator.messages import Block, Message, tool_calls
 
-__all__ = ["Part", "StepFilter", "parts_of"]
+__all__ = ["Part", "StepFilter", "of_calls", "parts_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +84,18 @@ def _of_tool(part: Part, tool: str) -> Part:
         for call in tool_calls(part.messages[0]["content"])
         if call.get("name") == tool
     }
+    return replace(part, messages=of_calls(part.messages, calls))
+
+
+def of_calls(messages: Iterable[Message], calls: Container[str]) -> list[Message]:
+    """Return what of messages belongs to calls, by their ids; no empty ones."""
     kept: list[Message] = []
-    for message in part.messages:
+    for message in messages:
         content = message["content"]
         blocks = [] if isinstance(content, str) else content
         own = [each for each in blocks if _call_of(each) in calls]
         kept += [{**message, "content": own}] if own else []
-    return replace(part, messages=kept)
+    return kept
 
 
 def _call_of(block: Block) -> str:

@@ -15,6 +15,7 @@ from orchestrator.events import (
     SubagentEnded,
     ToolEnded,
 )
+from orchestrator.store.reading import DAMAGED
 
 __all__ = ["TROUBLE_KINDS", "is_trouble"]
 
@@ -25,7 +26,7 @@ _ALWAYS = frozenset(
         ModelFailed.KIND,
         ModelRetried.KIND,
         RunParked.KIND,
-        "log.damaged",
+        DAMAGED,
     }
 )
 _HAND_INS = frozenset({FindingsSubmitted.KIND, ReportSubmitted.KIND})

@@ -11,8 +11,6 @@ import orjson
 
 from orchestrator.events import (
     AgentStarted,
-    ContextCleared,
-    ContextCompacted,
     Event,
     ModelAnswered,
     ModelFailed,
@@ -30,7 +28,7 @@ from orchestrator.events.phrases import number
 from orchestrator.inspection.tokens import Cost, Tokens
 from orchestrator.spec.foreign import EXPLORE_NOTHING
 
-__all__ = ["WAITS", "AgentUsage", "Edited", "ModelUse", "Peak", "ToolUse"]
+__all__ = ["WAITS", "AgentUsage", "ModelUse", "Peak", "ToolUse"]
 
 Data = dict[str, Any]
 
@@ -124,18 +122,6 @@ class Peak:
         return {**named, "composition": dict(self.composition)}
 
 
-@dataclass(frozen=True, slots=True)
-class Edited:
-    """A clear or a compaction."""
-
-    kind: str
-    seq: int
-    turn: int
-    """Of the request that follows."""
-    tokens_before: int
-    tokens_after: int
-
-
 @dataclass(slots=True)
 class AgentUsage:
     """What one agent used its time, calls and requests for; `apply` adds one event."""
@@ -147,7 +133,6 @@ class AgentUsage:
     peak: Peak | None = None
     window_tokens: int = 0
     """What it may be sent at most; 0: the log does not tell."""
-    edits: list[Edited] = field(default_factory=list)
     wrapped_up: tuple[str, int] | None = None
     """Limit that it was told is nearly used up, and the event that tells of it."""
     _model: str = ""
@@ -331,13 +316,6 @@ class AgentUsage:
     def _hears_person(self, _event: Event, _data: Data) -> None:
         self._end_wait("person")
 
-    def _edited(self, event: Event, data: Data) -> None:
-        turn, before, after = (
-            int(number(data.get(name)))
-            for name in ("turn", "tokens_before", "tokens_after")
-        )
-        self.edits.append(Edited(event.kind, event.seq, turn, before, after))
-
     _HANDLERS: ClassVar[dict[str, Callable[[AgentUsage, Event, Data], None]]] = {
         AgentStarted.KIND: _started,
         ModelReplaced.KIND: _replaced,
@@ -350,8 +328,6 @@ class AgentUsage:
         TextAdded.KIND: _told,
         PermissionAsked.KIND: _asks_person,
         PermissionAnswered.KIND: _hears_person,
-        ContextCleared.KIND: _edited,
-        ContextCompacted.KIND: _edited,
     }
 
 

@@ -5,7 +5,7 @@ The library takes 0.2 s to import, so it is imported when a price is first asked
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from importlib.metadata import version
@@ -46,6 +46,9 @@ class Rates:
     cache_write_1h: float
     cache_read: float
     over_tokens: int = 0
+
+
+_RATES: Final = frozenset(each.name for each in fields(Rates))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,24 @@ class Price:
             "date": self.date,
             "bands": [asdict(each) for each in self.bands],
         }
+
+    @classmethod
+    def stored(cls, model: str, told: Any) -> Price | None:  # noqa: ANN401 - of a log
+        """Return the price that `told` made; None: it is none, so nobody knows it.
+
+        Args:
+            model: id in the table.
+            told: of a log, which a later version may have written, or damage changed.
+        """
+        try:
+            bands = tuple(
+                Rates(**{name: rate for name, rate in each.items() if name in _RATES})
+                for each in told["bands"]
+            )
+            source, date = str(told.get("source", "")), str(told.get("date", ""))
+        except (TypeError, KeyError, AttributeError):
+            return None
+        return cls(model, bands, source, date) if bands else None
 
     def _rates(self, context_tokens: int) -> Rates:
         fitting = [each for each in self.bands if context_tokens > each.over_tokens]

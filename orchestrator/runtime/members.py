@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -30,7 +30,9 @@ __all__ = ["Members"]
 
 _Left = Literal["", "over", "parked", "paused"]
 """Whether somebody works on it (""), nobody does any more, or nobody for now."""
-_AT_REST: Final[tuple[_Left, ...]] = ("parked", "paused")
+_AT_REST: Final = frozenset({"parked", "paused"})
+_LEFT_BY: Final[Mapping[str, _Left]] = {"": "", "parked": "parked", "paused": "paused"}
+"""State in which a run ended → that; after any other it is `over`."""
 _UNFINISHED = {"running": "cut off", "waiting": "never ran"}
 
 
@@ -164,9 +166,7 @@ class Members:
             state: in which the run ended, or ""; once nobody works on it any more,
                 nobody does on those that were left by one that has ended.
         """
-        run_left: _Left = "over" if state else ""
-        for each in _AT_REST:
-            run_left = each if each == state else run_left
+        run_left = _LEFT_BY.get(state, "over")
         below: dict[str, list[_Member]] = {}
         for member in self._of.values():
             parent = member.parent if member.parent in self._of else ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -19,6 +18,7 @@ from orchestrator.events import (
     RunStarted,
     parse,
 )
+from orchestrator.events.base import moment
 from orchestrator.ids import LEAD
 from orchestrator.runtime.history import History
 from orchestrator.runtime.prepare import Prepared
@@ -113,11 +113,8 @@ def parked_until(events: Sequence[Event], now: datetime) -> datetime | None:
     ended = [event for event in events if event.kind == RunEnded.KIND]
     if state_of(events) != "parked":
         return None
-    told = parse(ended[-1], RunEnded).resume_at
-    with suppress(ValueError):
-        at = datetime.fromisoformat(told)
-        return at if at.tzinfo and at > now else None
-    return None
+    at = moment(parse(ended[-1], RunEnded).resume_at)
+    return at if at is not None and at > now else None
 
 
 def state_of(events: Sequence[Event]) -> str:

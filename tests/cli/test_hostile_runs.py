@@ -145,8 +145,8 @@ def test_nothing_acts_where_it_is_piped(capsys: Capture, name: str) -> None:
     shown, told = capsys.readouterr()
     assert not ACTS.search(shown)
     assert not ACTS.search(told)
-    bounded = "full" in name or "step" in name
-    assert bounded or len(shown) < 200_000
+    is_whole = "full" in name or "step" in name
+    assert is_whole or len(shown) < 200_000
 
 
 @pytest.mark.usefixtures("here")

@@ -11,8 +11,9 @@ import orjson
 import pytest
 from sample_runs import START, Script, open_script, survey
 
-from orchestrator.cli.live import LiveView, open_view
+from orchestrator.cli.live import open_view
 from orchestrator.cli.live_text import budget_bar
+from orchestrator.cli.live_view import LiveView
 from orchestrator.cli.output import Style, width
 from orchestrator.events import Event, SubagentAccepted
 from orchestrator.inspection.limits import LimitUse

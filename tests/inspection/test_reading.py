@@ -126,7 +126,7 @@ def tear(folder: RunFolder) -> None:
 
 def test_reading_loads_no_model_no_tool_and_nothing_heavy() -> None:
     code = (
-        "import sys, orchestrator.cli.readers, orchestrator.cli.log_reader, "
+        "import sys, orchestrator.cli.runs_reader, orchestrator.cli.log_reader, "
         "orchestrator.cli.transcript_reader\n"
         "heavy = 'anthropic pydantic structlog rich orchestrator.models "
         "orchestrator.tools orchestrator.agent orchestrator.runtime'.split()\n"

@@ -18,9 +18,10 @@ from orchestrator.cli.live_text import live_lines
 from orchestrator.cli.output import Style
 from orchestrator.cli.tables import agent_table, next_step, summary_lines
 from orchestrator.events import KINDS, Event
+from orchestrator.events.base import moment
 from orchestrator.inspection.agent_page import AgentPage
 from orchestrator.inspection.figures import run_figures
-from orchestrator.inspection.run import RunView, moment
+from orchestrator.inspection.run import RunView
 from orchestrator.inspection.sentences import describe
 from orchestrator.store.reading import read_events
 

@@ -283,7 +283,7 @@ def test_without_a_name_it_is_the_task_file(
 
 def test_shapes_are_loaded_only_where_a_schema_is_asked_for() -> None:
     code = (
-        "import sys, orchestrator.cli.show_reader, orchestrator.cli.readers\n"
+        "import sys, orchestrator.cli.show_reader, orchestrator.cli.runs_reader\n"
         "print('orchestrator.inspection.shapes' in sys.modules)"
     )
 

@@ -148,3 +148,17 @@ def test_importing_prices_does_not_load_the_table() -> None:
     )
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_price_is_read_from_a_log_whatever_was_added_to_it() -> None:
+    price = known("claude-sonnet-5-5")
+    told = price.told()
+    later = {**told, "currency": "usd", "bands": [{**told["bands"][0], "batch": 1.0}]}
+
+    assert Price.stored(price.model, told) == price
+    assert Price.stored(price.model, later) == price
+
+
+@pytest.mark.parametrize("told", [None, {}, {"bands": []}, {"bands": [{"input": 1}]}])
+def test_what_is_no_price_is_not_known(told: object) -> None:
+    assert Price.stored("m", told) is None

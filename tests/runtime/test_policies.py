@@ -29,13 +29,11 @@ from orchestrator.errors import SpecError, StoreError
 from orchestrator.inspection.reading import load_run
 from orchestrator.models.base import ModelRequest
 from orchestrator.runtime.replaying.figures import Figures
-from orchestrator.runtime.replaying.policies import (
-    PolicyComparison,
-    compare_policies,
-    read_policy,
-)
+from orchestrator.runtime.replaying.policies import compare_policies
+from orchestrator.runtime.replaying.policy_comparison import PolicyComparison
 from orchestrator.spec.loader import load_task
 from orchestrator.spec.policy import ContextPolicy
+from orchestrator.spec.policy_file import read_policy
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.reading import read_events
 from orchestrator.testing import FakeClock, ScriptedModel, Step, call, reply, say

@@ -43,7 +43,7 @@ from orchestrator.store.layout import RunFolder
 from orchestrator.store.reading import read_events
 from orchestrator.store.records import REF
 
-__all__ = ["AgentComparison", "PolicyComparison", "compare_policies", "read_policy"]
+__all__ = ["compare_policies"]
 
 USUAL_OUTPUT_TOKENS = 8192
 """Longest reply, where the log does not tell."""

@@ -31,7 +31,7 @@ from orchestrator.events import (
     ToolStarted,
     parse,
 )
-from orchestrator.models.pricing import Price, Rates
+from orchestrator.models.pricing import Price
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.reading import loaded, read_lines
@@ -201,11 +201,7 @@ class Record:
                 told = event.data.get("prices") or told
 
         def price_of(model: str) -> Price | None:
-            found = told.get(model)
-            if found is None:
-                return None
-            bands = tuple(Rates(**band) for band in found["bands"])
-            return Price(model, bands, str(found["source"]), str(found["date"]))
+            return Price.stored(model, told.get(model))
 
         return price_of
 

@@ -6,8 +6,7 @@ Whatever is lost of a log costs what was in it, and no more.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, fields, replace
-from datetime import datetime
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from orchestrator.context.layout import Label
@@ -29,10 +28,11 @@ from orchestrator.events import (
     TextAdded,
     ToolEnded,
 )
+from orchestrator.events.base import moment
 from orchestrator.ids import LEAD
 from orchestrator.messages import encode, text_of
 from orchestrator.models.base import Usage
-from orchestrator.models.pricing import Price, Rates
+from orchestrator.models.pricing import Price
 from orchestrator.runtime.readable import is_readable
 from orchestrator.runtime.replaying.recorded_agent import (
     Asked,
@@ -49,7 +49,6 @@ __all__ = ["RecordedRun"]
 
 _LABELS: dict[str, Label] = {"critical": "critical", "transient": "transient"}
 _TEXTS = frozenset({"content", "text", "stubs", "system", "tools", "first"})
-_RATES = frozenset(each.name for each in fields(Rates))
 
 
 @dataclass(slots=True)
@@ -130,7 +129,7 @@ class RecordedRun:
         self.limits.update(data.get("limits") or {})
         prices = data.get("prices") or {}
         if prices or "prices" in data:
-            told = {name: _price(name, each) for name, each in prices.items()}
+            told = {name: Price.stored(name, each) for name, each in prices.items()}
             self.prices = {n: each for n, each in told.items() if each is not None}
 
     def _started(self, event: Event, data: dict[str, Any]) -> None:
@@ -152,7 +151,7 @@ class RecordedRun:
     def _requested(self, event: Event, data: dict[str, Any]) -> None:
         if not data.get("purpose"):
             self._agent(event).requested(
-                _moment(event.at), data.get("composition") or {}
+                moment(event.at), data.get("composition") or {}
             )
 
     def _answered(self, event: Event, data: dict[str, Any]) -> None:
@@ -250,23 +249,3 @@ def _ticks(turn: Took) -> bool:
         and "[x]" in str(given.get("text", "")).lower()
         for call in turn.calls
     )
-
-
-def _price(model: str, told: Any) -> Price | None:  # noqa: ANN401 - of a log
-    """Return a price as a log has it; None: it is not one."""
-    try:
-        bands = tuple(
-            Rates(**{name: rate for name, rate in each.items() if name in _RATES})
-            for each in told["bands"]
-        )
-        source, date = str(told.get("source", "")), str(told.get("date", ""))
-    except (TypeError, KeyError, AttributeError):
-        return None
-    return Price(model, bands, source, date) if bands else None
-
-
-def _moment(at: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(at)
-    except ValueError:
-        return None

@@ -152,7 +152,7 @@ def _told_as(schema: dict[str, Any]) -> type[BaseModel]:
 
 def _effects_of(name: str, conductor: Conductor) -> Effects:
     for event in conductor.events:
-        if event.kind == "tool.started" and event.data["name"] == name:
+        if event.kind == ToolStarted.KIND and event.data["name"] == name:
             found: Effects = event.data["effects"]
             return found
     return "reads"

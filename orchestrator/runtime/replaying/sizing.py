@@ -13,7 +13,7 @@ from orchestrator.context.recorded import Conversation, Result, Turn
 from orchestrator.context.tokens import estimate
 from orchestrator.runtime.replaying.recorded_agent import Came, RecordedAgent, Took
 
-__all__ = ["PAGES", "STUB_TOKENS", "Sized", "sized"]
+__all__ = ["Sized", "sized"]
 
 PAGES: Final = frozenset({"read_file", "read_ref"})
 """Tools whose results come in pages."""
