@@ -145,7 +145,7 @@ class Orchestrator:
         on_event: Callable[[Event], None] | None = None,
         live: Live | None = None,
     ) -> RunResult:
-        """Go on with a run that was stopped, killed or parked, or is partial.
+        """Go on with a run that was stopped, killed, paused or parked, or is partial.
 
         Finished work is taken from its log. In a partial run the lead is told what is
         missing, and does it.

@@ -54,6 +54,9 @@ _FIGURES = (
     ("usd", 6),
     ("time", 6),
 )
+_FIRST_TO_GO = ("out", "back", "explored", "turns", "cache", "in", "time")
+"""Of the figures, where the terminal is narrow."""
+_LEAST_NAME = 12
 _STATE_COLUMNS = 10
 _DEEP_NAME_COLUMNS = 30
 """Of the names: with fewer, a tree of several levels is drawn closer."""
@@ -77,10 +80,7 @@ def agent_table(
         style: of the terminal.
         only: this agent; None: all.
     """
-    # Where nothing came from the cache, its column goes to the titles.
-    shown = [each for each in _FIGURES if each[0] != "cache" or view.tokens.cache_read]
-    figures = sum(columns + 1 for _name, columns in shown)
-    name_columns = terminal_width() - figures - _STATE_COLUMNS - 1
+    shown, name_columns = _columns(is_cached=bool(view.tokens.cache_read))
     headings = "".join(" " + pad(name, n, right=True) for name, n in shown)
     yield style(
         f"{pad('agent', name_columns)} {pad('state', _STATE_COLUMNS)}{headings}", "bold"
@@ -99,6 +99,22 @@ def agent_table(
         yield f"{name} {state}{_figures(agent, until, shown)}"
         for note in [*whole, *_notes(agent, view, now)]:
             yield style(fill(safe(note), indent=branch.under), "dim")
+
+
+def _columns(*, is_cached: bool) -> tuple[list[tuple[str, int]], int]:
+    """Return the figures that there is room for, and the columns of the names.
+
+    Args:
+        is_cached: something came from the cache; else its column goes to the titles.
+    """
+    shown = [each for each in _FIGURES if each[0] != "cache" or is_cached]
+    for name in ("", *_FIRST_TO_GO):
+        shown = [each for each in shown if each[0] != name]
+        figures = sum(columns + 1 for _name, columns in shown)
+        name_columns = terminal_width() - figures - _STATE_COLUMNS - 1
+        if name_columns >= _LEAST_NAME:
+            break
+    return shown, max(name_columns, _LEAST_NAME)
 
 
 def _name(agent: AgentView, branch: Branch, columns: int) -> tuple[str, list[str]]:

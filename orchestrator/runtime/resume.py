@@ -147,7 +147,7 @@ def _check_state(folder: RunFolder, state: str, question: str) -> None:
     if not question and state in ("done", "failed"):
         raise SpecError(
             f"run `{folder.id}` is {state}; only a run that was stopped, killed, "
-            "parked or is partial can be resumed (`orchestrate ask` puts a further "
+            "paused, parked or is partial can be resumed (`orchestrate ask` puts a further "
             "question to it)"
         )
 
