@@ -30,6 +30,7 @@ from orchestrator.errors import SpecError
 from orchestrator.events import Event, RunStarted
 from orchestrator.events.base import moment
 from orchestrator.inspection.following import follow_events
+from orchestrator.inspection.reading import summarize
 from orchestrator.inspection.selection import (
     OF_RUN,
     Selection,
@@ -114,6 +115,12 @@ def logs(run: str, follow: bool, runs_dir: Path, as_json: bool, **options: Any) 
             print(line, flush=follow)
     if is_empty:
         print(_nothing(folder, selection), file=sys.stderr)
+    if follow and summarize(folder).state == "crashed":
+        print(
+            f"note: the run is crashed, nobody works on it (`orchestrate resume "
+            f"{safe(folder.handle)}` goes on)",
+            file=sys.stderr,
+        )
 
 
 @dataclass(frozen=True, slots=True)

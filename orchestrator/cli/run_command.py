@@ -127,8 +127,8 @@ def resume(
 ) -> int:
     """Go on with RUN: an id, the start of one, a path, or `last`.
 
-    It was stopped, killed, paused or parked; or it is partial: then the lead does what is
-    missing. One that is paused goes on in its own process, and is waited for here.
+    It was stopped, killed, paused or parked; or it is partial: then the lead does what
+    is missing. One that is paused goes on in its own process, and is waited for here.
     """
     return _go_on(run_name, "", settings, runs_dir, way)
 

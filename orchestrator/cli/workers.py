@@ -58,6 +58,8 @@ def works(folder: RunFolder, by: Holder) -> bool:
 
 def way_on(view: RunView, folder: RunFolder) -> str:
     """Return `; `, and the command that goes on with a run, or "" where none does."""
+    if view.state == "partial":  # mostly a limit has to be raised
+        return f"; `orchestrate show {folder.handle}` tells how to go on"
     resume = f"; `orchestrate resume {folder.handle}` goes on"
     return resume if view.is_resumable else ""
 

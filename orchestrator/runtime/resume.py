@@ -147,8 +147,8 @@ def _check_state(folder: RunFolder, state: str, question: str) -> None:
     if not question and state in ("done", "failed"):
         raise SpecError(
             f"run `{folder.id}` is {state}; only a run that was stopped, killed, "
-            "paused, parked or is partial can be resumed (`orchestrate ask` puts a further "
-            "question to it)"
+            "paused, parked or is partial can be resumed (`orchestrate ask` puts a "
+            "further question to it)"
         )
 
 
