@@ -76,7 +76,7 @@ def test_one_that_ends_by_itself_meanwhile_is_told_as_it_ended(
         ),
         pytest.param(
             finished_run,
-            "it is partial; `orchestrate resume {run}` goes on",
+            "it is partial; `orchestrate show {run}` tells how to go on",
             id="partial",
         ),
     ],
