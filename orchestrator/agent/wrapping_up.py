@@ -62,7 +62,9 @@ class Use:
             case "turns":
                 return f"{left:.0f} of {allowed:.0f} answers"
             case _:
-                return f"{left:.1f} of {allowed:g} minutes"
+                # Those of a subagent are what was left: told no finer than they count.
+                whole = f"{allowed:.1f}" if allowed >= 1 else f"{allowed:.2g}"
+                return f"{left:.1f} of {whole.removesuffix('.0')} minutes"
 
     @property
     def is_near(self) -> bool:

@@ -174,3 +174,16 @@ async def test_after_a_crash_it_is_not_told_again(tmp_path: Path) -> None:
     await bench.resume(steps)
 
     assert [each.body for each in bench.requests] == before[done:]
+
+
+@pytest.mark.parametrize(
+    ("allowed", "told"),
+    [
+        pytest.param(30, "2.2 of 30 minutes", id="of a task"),
+        pytest.param(26.987412, "2.2 of 27 minutes", id="what was left of one"),
+        pytest.param(5.51, "2.2 of 5.5 minutes", id="a part"),
+        pytest.param(0.0137534, "2.2 of 0.014 minutes", id="a moment"),
+    ],
+)
+def test_minutes_are_told_no_finer_than_they_count(allowed: float, told: str) -> None:
+    assert Use("minutes", allowed, used=1.0, left=2.21).in_words == told

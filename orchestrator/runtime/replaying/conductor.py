@@ -23,12 +23,15 @@ from orchestrator.events import (
     ModelRetried,
     NotesEdited,
     RunEnded,
+    RunReopened,
+    RunResumed,
     SubagentEnded,
     TextAdded,
     ToolEnded,
 )
 from orchestrator.runtime.replaying.record import Key, Moment, Part, key_of, moments_of
 from orchestrator.runtime.replaying.virtual import VirtualClock
+from orchestrator.store.control import PAUSE, STOP
 
 __all__ = ["Conductor"]
 
@@ -43,6 +46,10 @@ MAX_TRIES = 3
 MAX_IDLE = 100_000
 """So often in a row nothing could happen: the replay is wrong, and ends."""
 _TOLD = frozenset({ToolEnded.KIND, TextAdded.KIND, RunEnded.KIND})
+_BRAKES = frozenset({PAUSE, STOP})
+_AT_REST = frozenset({"paused", "parked"})
+_BEFORE_WORK = frozenset({RunReopened.KIND, RunResumed.KIND, NotesEdited.KIND})
+_AFTER_WORK = frozenset({NotesEdited.KIND, RunEnded.KIND})
 HAPPENINGS = frozenset({ModelRetried.KIND, ModelAnswered.KIND, ModelFailed.KIND})
 
 
@@ -219,6 +226,8 @@ class Conductor:
             places.popleft()
         if places and places[0] != self._next:
             await self.until(places[0])
+        while not places and self.part.state in _AT_REST:
+            await anyio.sleep_forever()  # the run came to rest before it did more
 
     def fault(self, agent: str) -> tuple[int, str] | None:
         """Return the fault of the program that ended an agent, if one did.
@@ -283,7 +292,7 @@ class Conductor:
             self._stop()
         elif self.clock.elapsed_s < self._moments[place].seconds:
             self._reach(place)
-        elif self._speak():
+        elif self._speak(at_rest=True):
             return
         elif self._tries < MAX_TRIES:
             self._tries += 1
@@ -301,17 +310,49 @@ class Conductor:
         if not self._leaving:  # what is under way counts as that
             self._let_in()
 
-    def _speak(self) -> bool:
+    def _speak(self, *, at_rest: bool = False) -> bool:
         """Let the person say what is next, once; return whether there was anything."""
         place = self._next
         if place in self._said or place >= len(self.events):
             return False
         to_go = self._moments[place].seconds - self.clock.elapsed_s
-        if to_go > AT_ONCE_S or not _is_said(self.events[place]):
+        if not _is_said(self.events[place]):
             return False
-        self._said.add(place)
-        self.say(self.events[place])
+        is_brake = self.events[place].data.get("action") in _BRAKES
+        if is_brake and self._leaving and not at_rest:
+            return False  # it does not hold back what was on its way by then
+        if to_go > AT_ONCE_S and not self._is_looked_for(place):
+            return False
+        self._reach(place)
+        for each in self._in_a_breath(place):
+            self._said.add(each)
+            self.say(self.events[each])
         return True
+
+    def _is_looked_for(self, place: int) -> bool:
+        """Return whether the program looked for that by itself, at its start or end."""
+        kinds = [event.kind for event in self.events]
+        if kinds[place] != NotesEdited.KIND:
+            return False
+        return _BEFORE_WORK.issuperset(kinds[:place]) or _AFTER_WORK.issuperset(
+            kinds[place:]
+        )
+
+    def _in_a_breath(self, place: int) -> Iterator[int]:
+        """Yield the place, and what was asked right behind it: one look found it all.
+
+        Said one by one, each would wait for a look of its own, and the time with it.
+        """
+        yield place
+        for each in range(place + 1, len(self.events)):
+            asked = (self.events[each - 1], self.events[each])
+            gap_s = self._moments[each].seconds - self._moments[each - 1].seconds
+            is_asked = all(
+                _is_said(e) and e.kind == ControlReceived.KIND for e in asked
+            )
+            if not is_asked or gap_s > AT_ONCE_S:
+                return
+            yield each
 
     def _let_in(self) -> bool:
         """Let in what is next; return whether somebody waits for it."""
