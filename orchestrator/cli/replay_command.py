@@ -111,7 +111,8 @@ def replay_lines(found: Replayed, *, style: Style) -> Iterator[str]:
     else:
         verdict = f"{found.same:,} of {requests} are the same"
         yield _row("replayed", style(verdict, "red"))
-    yield _row("events", _events(found))
+    is_odd = bool(found.missing or found.extra)
+    yield _row("events", style(_events(found), "yellow" if is_odd else ""))
     yield _row("end", _end(found))
     yield _row(
         "time",

@@ -90,7 +90,8 @@ class _Conversation:
         if self.messages and self.messages[-1]["role"] == "assistant":
             content = [*self.messages.pop()["content"], *content]
         self.messages.append({"role": "assistant", "content": content})
-        self._calls = tool_calls(content)
+        # One without an id, in a damaged record, can have no result.
+        self._calls = [each for each in tool_calls(content) if "id" in each]
         self._known |= {str(call["id"]) for call in self._calls}
 
     def begin(self, call: Block, reply: int) -> None:
