@@ -56,7 +56,7 @@ class Orchestrator:
     Args:
         runs_dir: where run folders are made; default `./runs`.
         model: a model of your own for every agent (a `ScriptedModel` in tests);
-            default: the one each task names.
+            default: the one each task names; `TypeError` for a name.
         tools: your own tools, or plain functions, for every agent; `TypeError` where
             one cannot be a tool.
         clock: the time; default: the machine's.
@@ -73,6 +73,8 @@ class Orchestrator:
         clock: Clock | None = None,
         asker: Asker | None = None,
     ) -> None:
+        if isinstance(model, str):
+            raise TypeError(f"`model` is an object; name `{model}` in the task")
         self._host = Host.of_process(
             runs_dir=None if runs_dir is None else Path(runs_dir),
             model=model,

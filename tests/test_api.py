@@ -388,6 +388,11 @@ async def test_a_plain_function_is_a_tool_and_what_cannot_be_one_is_refused_at_o
         Orchestrator(tools=[None])  # type: ignore[list-item]
 
 
+def test_the_name_of_a_model_in_the_place_of_a_model_is_refused_at_once() -> None:
+    with pytest.raises(TypeError, match="name `offline` in the task"):
+        run_task(Task(objective="Look."), model="offline")
+
+
 @pytest.mark.parametrize("names", [("grep",), ("finish",), ("mine", "mine")])
 async def test_two_tools_of_one_name_are_refused_before_anything_is_spent(
     tmp_path: Path, names: tuple[str, ...]

@@ -87,7 +87,7 @@ def follow(
                 _show(folder, mode, view, after, _Pace(None))
     except _TimeUp:
         state = load_run(folder).state
-        say(f"{state}: {folder.path} (not over after {timeout_s:g} s; it goes on)")
+        say(f"{state}: {folder.path} (not over after {timeout_s:g} s)")
         return EXIT_TIMEOUT
     except KeyboardInterrupt:
         stops = f"`orchestrate stop {folder.handle}` ends it"

@@ -20,6 +20,7 @@ from orchestrator.cli.output import (
 )
 from orchestrator.errors import SpecError
 from orchestrator.events.phrases import count_phrase, duration
+from orchestrator.inspection.figures import FIGURES_VERSION
 from orchestrator.store.layout import RunFolder, find_run
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def replay(
 
     found = run_again(find_run(runs_dir, run), inputs=inputs)
     if as_json:
-        print_json(found.to_dict())
+        print_json({"v": FIGURES_VERSION, **found.to_dict()})
     else:
         for line in replay_lines(found, style=Style()):
             print(line)
@@ -96,7 +97,7 @@ def _compare(folder: RunFolder, policy: Path, *, as_json: bool) -> None:
 
     found = compare_policies(folder, read_policy(policy), source=policy)
     if as_json:
-        print_json(found.to_dict())
+        print_json({"v": FIGURES_VERSION, **found.to_dict()})
         return
     for line in policy_lines(found, terminal_width(), Style()):
         print(line)

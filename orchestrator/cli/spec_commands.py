@@ -92,7 +92,8 @@ def init(file: Path) -> None:
 
 # What `--json` of these commands prints has a schema; `events`: a line of the log.
 _WITH_SCHEMA = (
-    "task", "show", "logs", "runs", "transcript", "context", "diff", "notes", "events",
+    "task", "show", "logs", "runs", "transcript", "context", "diff", "notes", "replay",
+    "events",
 )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from orchestrator.evidence import citations
 from orchestrator.models.base import Retry
 from orchestrator.models.offline import OfflineModel
 from orchestrator.models.offline.reading import questions_of
+from orchestrator.spec.prompts import PromptBook
 
 
 async def test_it_looks_and_notes_its_plan_before_it_delegates() -> None:
@@ -40,6 +41,22 @@ async def test_it_looks_and_notes_its_plan_before_it_delegates() -> None:
         "update_notes",
     ]
     assert [c["input"]["section"] for c in reply.content[1:]] == ["Goal", "Plan"]
+
+
+@pytest.mark.parametrize("quote", ["", "> "], ids=["told", "in the state"])
+async def test_what_a_person_wrote_into_the_notes_stays_above_its_own(
+    quote: str,
+) -> None:
+    conversation = Conversation(task(*QUESTIONS), TOOLS)
+    words = PromptBook().fill("notes_edited", section="Plan", text="Only 2026.")
+    state = "# The work so far\n\nSteps 1 to 4 of this conversation have made room.\n\n"
+    told = f"{state if quote else ''}{quote}{words}"
+    conversation.messages[0]["content"].append({"type": "text", "text": told})
+
+    reply = await conversation.turn()
+
+    modes = {c["input"]["section"]: c["input"]["mode"] for c in reply.content[1:]}
+    assert modes == {"Goal": "replace", "Plan": "append"}
 
 
 async def test_each_question_becomes_a_brief_that_stands_alone() -> None:

@@ -29,7 +29,14 @@ def offline_run(folder: Path, **fields: Any) -> RunFolder:
     for name, text in PAPERS.items():
         (work / name).write_text(text, encoding="utf-8")
     task = Task.model_validate(
-        {"name": "offline", "objective": OBJECTIVE, "workspace": work, **fields}
+        {
+            "name": "offline",
+            "objective": OBJECTIVE,
+            "workspace": work,
+            "model": "offline",
+            **fields,
+        }
     )
-    result = run_task(task, model="offline", runs_dir=folder / "runs")
+    result = run_task(task, runs_dir=folder / "runs")
+    assert result.state == "done", result
     return RunFolder(result.folder)

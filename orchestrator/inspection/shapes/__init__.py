@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from orchestrator.inspection.shapes.figures import Shape
 from orchestrator.inspection.shapes.of_agents import ShownAgent
 from orchestrator.inspection.shapes.of_events import event_schema
+from orchestrator.inspection.shapes.of_replays import Replay, TwoPolicies
 from orchestrator.inspection.shapes.of_runs import Runs, ShownChanges, ShownRun
 from orchestrator.inspection.shapes.of_texts import (
     Compaction,
@@ -33,6 +34,7 @@ SHAPES: dict[str, tuple[type[Shape], ...]] = {
     "context": (Contexts,),
     "diff": (Compaction,),
     "notes": (Notes,),
+    "replay": (Replay, TwoPolicies),
 }
 """Command → what it may print, by options."""
 

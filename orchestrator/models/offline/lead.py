@@ -35,7 +35,7 @@ __all__ = ["lead"]
 
 MAX_LISTINGS = 3
 OPENS = "- [ ] Open what subagents brought, then hand in the report."
-_EDITED = re.compile(r'^A person changed the section "([^"]+)" of', re.MULTILINE)
+_EDITED = re.compile(r'^(?:> )?A person changed the section "([^"]+)" of', re.MULTILINE)
 _RAISED = re.compile(r"Not taken yet\b")
 _WRONG = re.compile(r"^wrong citation\b")
 
@@ -103,8 +103,9 @@ def _look_again(
     """Return what shows again what is not in sight and the report needs."""
     steps = opening(view, results)
     if steps and "update_notes" in view.tools:
+        plan = _note("Plan", OPENS, edited=_edited(view))
         # What was brought needs the room that notes have.
-        steps = [*(s for s in (_note("Plan", OPENS),) if not _has(view, s)), *steps]
+        steps = steps if _has(view, plan) else [plan, *steps]
     listings = view.named("list_dir")
     is_bare = (
         "list_dir" in view.tools and not view.listed and len(listings) < MAX_LISTINGS
@@ -142,10 +143,11 @@ def _first_steps(chapter: Chapter) -> list[Step]:
     if "list_dir" in view.tools:
         steps.append(("list_dir", {"path": "."}))
     if "update_notes" in view.tools:
-        plan = [f"- [ ] {question}" for question in task.questions]
+        plan = "\n".join(f"- [ ] {question}" for question in task.questions)
+        edited = _edited(view)
         steps += [
-            _note("Goal", phrases.shortened(task.objective, 600)),
-            _note("Plan", "\n".join(plan)),
+            _note("Goal", phrases.shortened(task.objective, 600), edited=edited),
+            _note("Plan", plan, edited=edited),
         ]
     return steps
 
@@ -154,6 +156,12 @@ def _note(section: str, text: str, *, edited: Container[str] = ()) -> Step:
     """Return the call that notes a text; what a person wrote there stays above it."""
     mode = "append" if section in edited else "replace"
     return ("update_notes", {"section": section, "mode": mode, "text": text})
+
+
+def _edited(view: Conversation) -> set[str]:
+    """Return the sections of the notes that a person is told to have changed."""
+    texts = [view.first, *view.said, view.so_far]
+    return {name for text in texts for name in _EDITED.findall(text)}
 
 
 def _delegate(chapter: Chapter, rounds: Sequence[Round], scope: Scope) -> Step:
@@ -276,7 +284,7 @@ def _hand_in(
         draft.report = without_citations(draft.report, wrong, drop_all=False)
     steps: list[Step] = []
     if "update_notes" in view.tools and not view.must_end:
-        edited = {name for text in view.said for name in _EDITED.findall(text)}
+        edited = _edited(view)
         steps = [_note(name, text, edited=edited) for name, text in _notes(draft)]
     given: dict[str, Any] = {"report": draft.report}
     if draft.has_result:
