@@ -144,13 +144,19 @@ def _first_steps(chapter: Chapter) -> list[Step]:
     if "update_notes" in view.tools:
         plan = [f"- [ ] {question}" for question in task.questions]
         steps += [
-            _note("Goal", phrases.shortened(task.objective, 600)),
-            _note("Plan", "\n".join(plan)),
+            _note("Goal", phrases.shortened(task.objective, 600), _edited(view)),
+            _note("Plan", "\n".join(plan), _edited(view)),
         ]
     return steps
 
 
-def _note(section: str, text: str, *, edited: Container[str] = ()) -> Step:
+def _edited(view: Conversation) -> set[str]:
+    """Return the sections of the notes that a person changed."""
+    texts = (view.first, *view.said)
+    return {name for text in texts for name in _EDITED.findall(text)}
+
+
+def _note(section: str, text: str, edited: Container[str] = ()) -> Step:
     """Return the call that notes a text; what a person wrote there stays above it."""
     mode = "append" if section in edited else "replace"
     return ("update_notes", {"section": section, "mode": mode, "text": text})
@@ -276,8 +282,8 @@ def _hand_in(
         draft.report = without_citations(draft.report, wrong, drop_all=False)
     steps: list[Step] = []
     if "update_notes" in view.tools and not view.must_end:
-        edited = {name for text in view.said for name in _EDITED.findall(text)}
-        steps = [_note(name, text, edited=edited) for name, text in _notes(draft)]
+        edited = _edited(view)
+        steps = [_note(name, text, edited) for name, text in _notes(draft)]
     given: dict[str, Any] = {"report": draft.report}
     if draft.has_result:
         given["result"] = draft.result
