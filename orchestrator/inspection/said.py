@@ -68,8 +68,12 @@ class SaidToRun:
 
     @property
     def untold(self) -> list[Said]:
-        """Return what the lead has not been told yet, oldest first."""
-        return list(self._untold.values())
+        """Return what the lead has not been told yet, oldest first.
+
+        Of the changes of a section the newest holds what the others did.
+        """
+        newest = {said.section or said.seq: said for said in self._untold.values()}
+        return sorted(newest.values(), key=lambda said: said.seq)
 
     def apply(self, event: Event) -> None:
         """Take over one event; kinds other than `KINDS` say nothing."""
@@ -81,9 +85,7 @@ class SaidToRun:
                 text, section = (str(data.get(n, "")) for n in ("text", "section"))
                 self._hear(Said(event.seq, event.at, text, section))
             case TextAdded.KIND if data.get("reason") == STEER:
-                said = self._untold.pop(event.cause, None)
-                if said is not None:
-                    said.told_at = event.at
+                self._tell(event)
             case RunEnded.KIND | RunResumed.KIND | RunReopened.KIND:
                 self.asked = ""
 
@@ -98,6 +100,14 @@ class SaidToRun:
                 self.asked = "stop"
             case "go_on":
                 self.asked = ""
+
+    def _tell(self, event: Event) -> None:
+        told = self._untold.get(event.cause)
+        for said in list(self._untold.values()):
+            is_before = told and said.seq < told.seq and said.section == told.section
+            if told is said or (is_before and said.section):
+                said.told_at = event.at
+                del self._untold[said.seq]
 
     def _hear(self, said: Said) -> None:
         self.words.append(said)

@@ -33,6 +33,8 @@ class Inbox:
     prompts: Words
     _waiting: dict[int, Said] = field(default_factory=dict)
     """By the `seq` of the event that holds the words."""
+    _edits: dict[str, int] = field(default_factory=dict)
+    """Section of the notes → its newest change: it holds what earlier ones did."""
 
     @property
     def is_empty(self) -> bool:
@@ -55,6 +57,8 @@ class Inbox:
             case NotesEdited.KIND:
                 edited = parse(event, NotesEdited)
                 words = edited.text or edited.section
+                self._waiting.pop(self._edits.get(edited.section, 0), None)
+                self._edits[edited.section] = event.seq
                 self._take_in(event, self._edited(edited), words)
             case TextAdded.KIND if data["reason"] == "steer":
                 self._waiting.pop(event.cause, None)

@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 import structlog
 
-from orchestrator.errors import SpecError
+from orchestrator.errors import SpecError, StoreError
 from orchestrator.events import (
     ControlReceived,
     Event,
@@ -92,11 +92,17 @@ class _Rest:
         self._requests = Requests(self.folder, self.live)
 
     async def watch(self) -> None:
-        """Take requests until one lets the run go on, or cancelled."""
+        """Take requests until one lets the run go on, or cancelled.
+
+        Raises:
+            StoreError: the run folder was removed.
+        """
         while True:
             await self._requests.look(self._take)
             if self.goes_on is not None:
                 return
+            if not self.folder.events.exists():
+                raise StoreError(f"the run `{self.folder.path}` is gone")
             await anyio.sleep(POLL_S)
 
     async def interrupted(self, result: RunResult) -> RunResult:
@@ -140,13 +146,22 @@ class _Rest:
         self.goes_on = past
 
     async def _stop(self, agent: str) -> None:
-        """Stop the run, or let a subagent end as soon as it goes on."""
+        """Stop the run, or let a subagent end as soon as it goes on.
+
+        Raises:
+            StoreError: that a subagent is to end cannot be recorded.
+        """
         if agent:
             left = await anyio.to_thread.run_sync(self._left)
             if agent not in left:
                 logger.warning("control.no_such_agent", agent=shown(agent))
                 return
-        await self._record(ControlReceived(STOP, agent))
+        try:
+            await self._record(ControlReceived(STOP, agent))
+        except StoreError as error:  # a disk in trouble keeps nobody from stopping
+            if agent:
+                raise
+            logger.warning("control.unrecorded", error=str(error))
         if not agent:
             self.live.stop()
 

@@ -152,6 +152,12 @@ class Notes:
                 self._origins[edited.section, edited.origin] = event.seq
                 self._theirs.add(edited.section)
                 self._note(edited.section, event, by_person=True)
+                # The newest holds what earlier ones did: only that is told.
+                self._untold = {
+                    seq: name
+                    for seq, name in self._untold.items()
+                    if name != edited.section
+                }
                 self._untold[event.seq] = edited.section
             elif event.kind == TextAdded.KIND and event.data["reason"] == "steer":
                 self._untold.pop(event.cause, None)

@@ -188,6 +188,17 @@ def test_what_people_said_is_there_until_it_was_told(at_work: Watched) -> None:
     assert len(at_work.view.said.words) == 2
 
 
+def test_of_changes_of_a_section_the_newest_stands_for_all(at_work: Watched) -> None:
+    texts = ("- [ ] l", "- [ ] lo", "- [ ] look")
+    *_, newest = (
+        at_work("notes.edited", "lead", section="Plan", text=text) for text in texts
+    )
+    assert [said.text for said in at_work.board().said] == ["- [ ] look"]
+    at_work("text.added", "lead", reason="steer", text="…", cause=newest.seq)
+    assert at_work.view.said.untold == []
+    assert all(said.told_at for said in at_work.view.said.words)
+
+
 def test_what_was_asked_of_the_run_is_its_state_until_it_came_about(
     at_work: Watched,
 ) -> None:

@@ -43,6 +43,17 @@ def test_what_was_told_is_not_told_again(inbox: Inbox) -> None:
     assert not inbox.is_empty
 
 
+def test_of_changes_of_a_section_the_newest_alone_is_told(inbox: Inbox) -> None:
+    other = event(8, "notes.edited", section="Goal", text="Short.")
+    again = event(11, "notes.edited", section="Plan", text="- [ ] Only Q4")
+
+    inbox.restore([EDIT, other, again])
+
+    assert [each.seq for each in inbox.hear()] == [8, 11]
+    inbox.apply(event(12, "text.added", cause=11, reason="steer", text="…"))
+    assert [each.seq for each in inbox.hear()] == [8]
+
+
 @pytest.mark.parametrize(
     "other",
     [

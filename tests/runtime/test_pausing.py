@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -28,7 +29,7 @@ from structlog.testing import capture_logs
 
 from orchestrator.agent.parking import Parking
 from orchestrator.api import Orchestrator
-from orchestrator.errors import ModelError
+from orchestrator.errors import ModelError, StoreError
 from orchestrator.events import Event
 from orchestrator.inspection.reading import load_run
 from orchestrator.messages import text_of
@@ -94,6 +95,12 @@ class Paused:
 
     async def until_paused(self) -> None:
         await self.until(lambda: self.states()[-1:] == ["paused"])
+
+    async def until_at_rest(self) -> None:
+        """Until its log is closed: then what is said is heard."""
+        await self.until_paused()
+        self.ask(STEER, text="Tests first.")
+        await self.until(lambda: pending(self.run.control) == [])
 
 
 @asynccontextmanager
@@ -235,6 +242,41 @@ async def test_stop_while_paused_interrupts_and_resume_completes(
     again = await bench.resume(paused.run.path, [REPORT], {})
     assert again.result.state == "done"
     assert len(again.requests) == 1
+
+
+@pytest.mark.slow
+async def test_a_paused_run_whose_folder_is_removed_is_let_go_of(
+    bench: RunBench,
+) -> None:
+    paused = one(bench)
+    with pytest.RaisesGroup(pytest.RaisesExc(StoreError, match="the run .* is gone")):
+        async with at_work(paused):
+            await paused.until_at_rest()
+            shutil.rmtree(paused.run.path)
+            with anyio.fail_after(PATIENCE_S / 4):
+                await anyio.sleep_forever()
+
+
+@pytest.mark.slow
+async def test_a_disk_in_trouble_keeps_nobody_from_stopping_a_paused_run(
+    bench: RunBench,
+) -> None:
+    paused = one(bench)
+    with pytest.RaisesGroup(pytest.RaisesExc(StoreError, match="reopen the log")):
+        async with at_work(paused):
+            await paused.until_at_rest()
+            log = paused.run.events
+            aside = log.rename(log.with_suffix(".aside"))
+            log.mkdir()  # the log can be neither read nor written
+            paused.ask(STOP)
+            with anyio.fail_after(PATIENCE_S / 4):
+                await anyio.sleep_forever()
+
+    log.rmdir()
+    aside.rename(log)
+    assert load_run(paused.run).state == "paused"
+    again = await bench.resume(paused.run.path, [REPORT], {})
+    assert again.result.state == "done"
 
 
 @pytest.mark.slow

@@ -329,6 +329,16 @@ def test_what_a_person_changed_waits_until_the_lead_is_told() -> None:
     assert notes.written["Plan"].by_person
 
 
+def test_of_changes_of_a_section_the_lead_is_told_the_newest() -> None:
+    notes = Notes()
+    notes.apply(edited(4, "Plan", "- [ ] Only"))
+    notes.apply(edited(5, "Plan", "- [ ] Only Q3"))
+    assert notes.waiting == {5: "Plan"}
+
+    notes.apply(told(6, 5))
+    assert notes.untold == set()
+
+
 def test_the_words_of_a_person_pass_for_nothing_else_beside_those_of_the_program() -> (
     None
 ):
