@@ -16,6 +16,9 @@ from orchestrator.tools.calls import CallResult
 
 __all__ = ["Speaker"]
 
+MOST_WORDS_TOKENS = 4000
+"""Of people, in one step, if it is not a single text that is longer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
@@ -59,8 +62,12 @@ class Speaker:
         self.state.add([], [added.text])
 
     def heard(self) -> None:
-        """Tell it what people have said meanwhile."""
-        for said in self.hooks.hear():
+        """Tell it what people have said meanwhile; much of it in several steps."""
+        room = MOST_WORDS_TOKENS
+        for count, said in enumerate(self.hooks.hear()):
+            room -= self.state.count(said.text)
+            if count and room < 0:
+                return
             added = TextAdded("steer", said.text, words=said.words)
             self.log.append(added, agent=self.spec.id, cause=said.seq)
             self.state.sight.heard(added, turns=self.state.turns)

@@ -11,7 +11,7 @@ import anyio
 from orchestrator.errors import SpecError
 from orchestrator.events import Event
 from orchestrator.messages import clean_text
-from orchestrator.store.control import GO_ON, PAUSE, STEER, Request
+from orchestrator.store.control import GO_ON, MAX_TEXT_BYTES, PAUSE, STEER, Request
 from orchestrator.store.layout import RunFolder
 
 __all__ = ["Live"]
@@ -66,10 +66,15 @@ class Live:
         """Tell the lead something, at its next step.
 
         Raises:
-            SpecError: the text is empty.
+            SpecError: the text is empty, or has more than 12,000 bytes.
         """
         if not text.strip():
             raise SpecError("the text is empty")
+        if (size := len(text.encode(errors="replace"))) > MAX_TEXT_BYTES:
+            raise SpecError(
+                f"the text has {size:,} bytes, at most {MAX_TEXT_BYTES:,} are allowed; "
+                "write it into a file of the workspace and name that"
+            )
         self.asked.append(Request(STEER, None, text=text))
 
     def begun(self, folder: RunFolder) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ import structlog
 
 from orchestrator.errors import StoreError
 from orchestrator.events import ControlReceived, Event
+from orchestrator.ids import sha256
 from orchestrator.messages import clean_text
 from orchestrator.runtime.live import Live
 from orchestrator.store.control import (
@@ -37,6 +39,8 @@ __all__ = [
 POLL_S = 0.25
 """Between two looks; one of an empty folder costs some ten microseconds."""
 MAX_NAME_CHARS = 64
+_OURS = re.compile(r"\d{20}-[0-9a-f]{8}\.json")
+_KEY_CHARS = 16
 MAX_TAKEN_BYTES = 2 * MAX_TEXT_BYTES
 """Of words to the lead: those who say them keep to half of it, but placeholders are
 longer than what they stand for."""
@@ -82,7 +86,8 @@ class Requests:
 
     async def _is_done(self, path: Path, take: Take) -> bool:
         """Return whether the file of a request is not needed any more."""
-        if path.name in self.live.taken:
+        key = key_of(path.name)
+        if key in self.live.taken:
             return True  # the process died before it removed it
         try:
             request = read_request(path)
@@ -93,15 +98,18 @@ class Requests:
             request.holder is None or request.holder != self._me
         ):
             return True  # of an earlier process, or for one
-        return await self._taken(take, request, path.name)
+        is_taken = await self._taken(take, request, key)
+        if is_taken is None:
+            self._passed_over.add(path.name)
+        return bool(is_taken)
 
-    async def _taken(self, take: Take, request: Request, name: str = "") -> bool:
+    async def _taken(self, take: Take, request: Request, key: str = "") -> bool | None:
+        """Return whether a request was taken; None: the disk refused to record it."""
         try:
-            return await take(request, name)
+            return await take(request, key)
         except StoreError as error:  # words that cannot be recorded are not told
             logger.warning("control.unrecorded", error=str(error))
-            self._passed_over.add(name)
-            return False
+            return None
 
 
 def forget(folder: RunFolder) -> None:
@@ -123,7 +131,7 @@ def received(
 
     Args:
         request: with the words.
-        name: of its file, or "".
+        name: what the log calls it, or "".
         redact: as the run does it.
     """
     text = redact(clean_text(request.text)).strip()
@@ -133,6 +141,14 @@ def received(
     if len(text.encode()) > MAX_TAKEN_BYTES:
         text = text.encode()[:MAX_TAKEN_BYTES].decode(errors="ignore") + " …"
     return ControlReceived(STEER, "", text=text, request=name)
+
+
+def key_of(name: str) -> str:
+    """Return what the log calls a request, by the name of its file.
+
+    A file that was made by hand may be called anything, a secret too.
+    """
+    return name if _OURS.fullmatch(name) else sha256(name.encode())[:_KEY_CHARS]
 
 
 def taken_in(events: Iterable[Event]) -> set[str]:

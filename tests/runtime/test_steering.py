@@ -16,7 +16,7 @@ from orchestrator.events import Event
 from orchestrator.messages import text_of
 from orchestrator.models.base import ModelRequest
 from orchestrator.runtime.live import Live
-from orchestrator.runtime.requests import MAX_TAKEN_BYTES
+from orchestrator.runtime.requests import MAX_TAKEN_BYTES, key_of
 from orchestrator.runtime.result import RunResult
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.control import STEER, Request, pending, send
@@ -250,3 +250,39 @@ async def test_a_program_steers_by_its_handle(bench: RunBench) -> None:
 
     assert results[0].state == "done"
     assert "says:\n\nOnly Q3.\n\n" in last_results(model.requests[1])
+
+
+async def test_much_that_is_said_at_once_is_told_over_several_steps(
+    bench: RunBench,
+) -> None:
+    live = Live()
+    with pytest.raises(SpecError, match=r"12,020 bytes, at most 12,000"):
+        live.steer("w" * 12_020)
+    texts = [f"{number}: " + "Only the rules of 2026. " * 380 for number in range(3)]
+
+    async def says(_request: ModelRequest) -> Step:
+        for text in texts:
+            live.steer(text)
+        await anyio.to_thread.run_sync(wait_until, lambda: not live.asked)
+        return READ
+
+    model = ScriptedModel(in_turn(says, READ_AGAIN, READ_AGAIN, REPORT))
+    async with Orchestrator(
+        runs_dir=bench.runs, model=model, clock=FakeClock()
+    ) as here:
+        result = await here.run(bench.task(), live=live)
+
+    assert result.state == "done"
+    heard = [
+        sum(f"says:\n\n{n}: " in texts_of(each) for n in range(3))
+        for each in model.requests
+    ]
+    assert heard == [0, 1, 2, 3]
+
+
+def test_what_a_file_is_called_by_hand_does_not_reach_the_log() -> None:
+    ours = "01764500000000000000-0a1b2c3d.json"
+
+    assert key_of(ours) == ours
+    assert "sk-ant" not in key_of("3 sk-ant-api03-of-somebody.json")
+    assert key_of("one.json") != key_of("two.json")
