@@ -27,10 +27,9 @@ from orchestrator.cli.output import (
 )
 from orchestrator.cli.when import event_number, moment_of
 from orchestrator.errors import SpecError
-from orchestrator.events import Event, RunStarted
+from orchestrator.events import Event, RunEnded, RunStarted
 from orchestrator.events.base import moment
 from orchestrator.inspection.following import follow_events
-from orchestrator.inspection.reading import summarize
 from orchestrator.inspection.selection import (
     OF_RUN,
     Selection,
@@ -41,7 +40,13 @@ from orchestrator.inspection.selection import (
 )
 from orchestrator.inspection.sentences import describe
 from orchestrator.inspection.troubles import is_trouble
-from orchestrator.store.heads import Head, last_chosen, read_chosen, whole_end
+from orchestrator.store.heads import (
+    Head,
+    last_chosen,
+    last_event,
+    read_chosen,
+    whole_end,
+)
 from orchestrator.store.layout import RunFolder, find_run
 
 __all__ = ["logs"]
@@ -115,7 +120,9 @@ def logs(run: str, follow: bool, runs_dir: Path, as_json: bool, **options: Any) 
             print(line, flush=follow)
     if is_empty:
         print(_nothing(folder, selection), file=sys.stderr)
-    if follow and summarize(folder).state == "crashed":
+    newest = last_event(folder.events)
+    is_over = newest is not None and newest.kind == RunEnded.KIND
+    if follow and not (is_over or is_empty):  # nobody works on it any more
         print(
             f"note: the run is crashed, nobody works on it (`orchestrate resume "
             f"{safe(folder.handle)}` goes on)",

@@ -281,6 +281,20 @@ def test_following_an_ended_run_ends(folder: RunFolder, capsys: Capture) -> None
     assert out(capsys, "logs", "last", "--follow") == whole
 
 
+@pytest.mark.parametrize("torn", [b"", b'{"v":1,"seq":'])
+def test_following_a_crashed_run_says_so(
+    runs: Path, capsys: Capture, torn: bytes
+) -> None:
+    folder = halfway_run(runs)
+    with folder.events.open("ab") as log:
+        log.write(torn)
+
+    assert main(["logs", "last", "--follow"]) == 0
+
+    [note] = capsys.readouterr().err.splitlines()
+    assert note.startswith("note: the run is crashed, nobody works on it")
+
+
 def test_text_of_the_run_cannot_steer_the_terminal(runs: Path, capsys: Capture) -> None:
     with open_script(runs) as (folder, script):
         script.start_run()
