@@ -191,7 +191,7 @@ def test_megabytes_take_about_as_long_as_counting_them() -> None:
     for text in ("word " * 300_000, "a short line\n" * 120_000, "\n" * 1_500_000):
         began = time.process_time()
         clipped(text, 4000)
-        assert time.process_time() - began < 1
+        assert time.process_time() - began < 5  # 0.1 s, idle
 
 
 def test_a_long_row_of_marks_is_one_character_and_takes_no_time() -> None:

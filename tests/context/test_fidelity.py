@@ -542,7 +542,7 @@ def test_text_of_a_hundred_thousand_tokens_is_checked_at_once() -> None:
     used_s = time.process_time() - start
 
     assert [f for f in checked.findings if f.where == "summary"] == []
-    assert used_s < 1
+    assert used_s < 5  # 0.2 s on an idle machine
 
 
 @pytest.mark.parametrize(
