@@ -6,8 +6,10 @@ import errno
 import os
 import re
 import secrets
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 from orchestrator.errors import StoreError
 
@@ -20,7 +22,10 @@ __all__ = [
     "write_atomic",
     "write_beside",
     "write_derived",
+    "write_new",
 ]
+
+T = TypeVar("T")
 
 _HALF = re.compile(r"\..+\.[0-9a-f]{12}\.tmp", re.DOTALL)
 _REASONS = {
@@ -62,6 +67,33 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def write_new(path: Path, data: bytes, *, then: Callable[[int], T]) -> T:
+    """Write `data` to a file that is not there yet, and return what `then` says.
+
+    Nothing is left behind when it fails.
+
+    Args:
+        path: the new file.
+        data: all of it.
+        then: called with the open file once all is written.
+
+    Raises:
+        OSError: as the system says; the file is there already, for one.
+    """
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(handle, view) :]
+        return then(handle)
+    except BaseException:
+        with suppress(OSError):
+            path.unlink()
+        raise
+    finally:
+        os.close(handle)
+
+
 def write_beside(path: Path, data: bytes, *, sync: bool = True) -> Path:
     """Write `data` to a new hidden file beside `path` and return that file.
 
@@ -76,20 +108,12 @@ def write_beside(path: Path, data: bytes, *, sync: bool = True) -> Path:
         OSError: as the system says.
     """
     beside = path.with_name(f".{path.name[:60]}.{secrets.token_hex(6)}.tmp")
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-    try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(handle, view) :]
-        if sync:
-            os.fsync(handle)
-    except BaseException:
-        with suppress(OSError):
-            beside.unlink()
-        raise
-    finally:
-        os.close(handle)
+    write_new(beside, data, then=os.fsync if sync else _nothing)
     return beside
+
+
+def _nothing(_handle: int) -> None:
+    """Leave it to the system when the file comes to disk."""
 
 
 def put_in_place(beside: Path, path: Path) -> None:

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from orchestrator.errors import StoreError
-from orchestrator.store.disk import store_error
+from orchestrator.store.disk import store_error, write_new
 
 __all__ = ["MAX_READ_BYTES", "Content", "Stamp", "SwappedFile"]
 
@@ -144,22 +144,8 @@ class SwappedFile:
             StoreError: it could not be written; nothing is left behind.
         """
         beside = self.path.with_name(f"{self._prefix}{secrets.token_hex(6)}{_SUFFIX}")
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
-            handle = os.open(beside, flags, 0o644)
-            try:
-                view = memoryview(data)
-                while view:
-                    view = view[os.write(handle, view) :]
-                now = time.time_ns() - BACKDATED_NS
-                os.utime(handle, ns=(now, now))
-                return beside, _stamp_of(os.fstat(handle))
-            except BaseException:
-                with suppress(OSError):
-                    beside.unlink()
-                raise
-            finally:
-                os.close(handle)
+            return beside, write_new(beside, data, then=_backdated)
         except OSError as error:
             raise store_error("write", self.path, error) from error
 
@@ -277,6 +263,12 @@ def _named(beside: Path, path: Path) -> None:
         beside.rename(path)  # a file system without a second name for a file
     else:
         beside.unlink()
+
+
+def _backdated(handle: int) -> Stamp:
+    now = time.time_ns() - BACKDATED_NS
+    os.utime(handle, ns=(now, now))
+    return _stamp_of(os.fstat(handle))
 
 
 def _stamp_of(found: os.stat_result) -> Stamp:

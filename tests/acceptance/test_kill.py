@@ -33,17 +33,6 @@ def seeds(shard: int, moments: int = MOMENTS) -> range:
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KillBench]:
-    with kill_bench(tmp_path_factory.mktemp("plain"), Slow(KillPolicy())) as bench:
-        yield bench
-
-
-@pytest.fixture(scope="module")
-def whole(plain: KillBench) -> Whole:
-    return plain.whole()
-
-
-@pytest.fixture(scope="module")
 def entering(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KillBench]:
     folder, policy = tmp_path_factory.mktemp("entering"), KillPolicy(has_effects=True)
     with kill_bench(folder, Slow(policy), has_effects=True) as bench:

@@ -23,11 +23,9 @@ from kill_bench import (
     Struck,
     Whole,
     Zygote,
-    kill_bench,
     records_of,
 )
 from kill_checks import faults
-from kill_policy import KillPolicy, Slow
 from person import Person
 from steered_runs import HEARD, Reading, lay_work, said_in, told_in
 
@@ -90,17 +88,6 @@ def test_each_thing_is_told_once_whatever_dies_when(
         assert bench.endpoint.violations == [], where
         tally.update(kills=len(scars), pauses=person.pauses, told=len(told), late=late)
     sys.stdout.write(f"{dict(tally)}\n")
-
-
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KillBench]:
-    with kill_bench(tmp_path_factory.mktemp("plain"), Slow(KillPolicy())) as bench:
-        yield bench
-
-
-@pytest.fixture(scope="module")
-def whole(plain: KillBench) -> Whole:
-    return plain.whole()
 
 
 @pytest.mark.slow

@@ -27,13 +27,10 @@ import httpx2
 from anthropic import AsyncAnthropic, DefaultAioHttpClient
 from explore_policy import lay_parts
 from fan_out_endpoint import Arrived, Endpoint, served
+from fan_out_run import MODEL, fan_out
 from stopwatch import Watch, print_table
 
-from orchestrator import Orchestrator, Task
-from orchestrator.clock import SystemClock
 from orchestrator.messages import text_of
-from orchestrator.models.anthropic import AnthropicModel
-from orchestrator.models.governor import Governor
 from orchestrator.models.pricing import price_of
 from orchestrator.store.artifacts import Artifacts
 from orchestrator.store.reading import read_events
@@ -42,7 +39,6 @@ SUBAGENTS, CALLS = 200, 5
 A_FEW = 8
 TIMES = 1
 SAMPLE_S = 0.02
-MODEL = "claude-haiku-5-5"
 RUN, BARE = "a run", "bare loop"
 
 
@@ -167,24 +163,7 @@ def resident_mb() -> float:
 
 async def run(root: Path, url: str, subagents: int, at_once: int) -> int:
     """Let a lead send them all, and return how many ended with all that was asked."""
-    task = Task(
-        objective="Make a table of the limits that the files give.",
-        workspace=root / "work",
-        context=(),
-        model=MODEL,
-        limits={"subagents": subagents, "concurrency": at_once, "usd": 100},
-    )
-    clock = SystemClock()
-    model = AnthropicModel(api_key="key", base_url=url)
-    try:
-        async with Orchestrator(
-            runs_dir=root / "runs", model=Governor(model, clock), clock=clock
-        ) as here:
-            result = await here.run(task)
-    finally:
-        await model.aclose()
-    assert result.state == "done", result
-    return complete_in(result.folder)
+    return complete_in(await fan_out(root, url, subagents=subagents, at_once=at_once))
 
 
 def complete_in(folder: Path) -> int:

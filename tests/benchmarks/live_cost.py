@@ -21,26 +21,23 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 
 import anyio
 from explore_policy import lay_parts
 from fan_out_endpoint import Endpoint, served
+from fan_out_run import MODEL, fan_out
 from stopwatch import Watch, print_table
 
-from orchestrator import Orchestrator, Task
 from orchestrator.cli.live_view import LiveView
-from orchestrator.clock import SystemClock
 from orchestrator.events import Event
-from orchestrator.models.anthropic import AnthropicModel
-from orchestrator.models.governor import Governor
 from orchestrator.models.pricing import price_of
 
 SUBAGENTS, MORE_SUBAGENTS = 8, 50
 CALLS = 12
 TIMES = 3
-MODEL = "claude-haiku-5-5"
 COLUMNS, ROWS = 200, 60
 
 
@@ -95,36 +92,22 @@ def terminal() -> Iterator[LiveView]:
     reader.wait(10)
 
 
-async def run(
-    root: Path, url: str, subagents: int, on_event: Callable[[Event], None] | None
-) -> None:
-    """Let a lead send them all at once."""
-    task = Task(
-        objective="Make a table of the limits that the files give.",
-        workspace=root / "work",
-        context=(),
-        model=MODEL,
-        limits={"subagents": subagents, "concurrency": subagents, "usd": 100},
-    )
-    clock = SystemClock()
-    model = AnthropicModel(api_key="key", base_url=url)
-    try:
-        async with Orchestrator(
-            runs_dir=root / "runs", model=Governor(model, clock), clock=clock
-        ) as here:
-            result = await here.run(task, on_event=on_event)
-    finally:
-        await model.aclose()
-    assert result.state == "done", result
-
-
 def measures(root: Path, endpoint: Endpoint, subagents: int) -> tuple[Taken, Taken]:
     """Return what a run takes without a view and with one."""
 
     def once(on_event: Callable[[Event], None] | None) -> Taken:
         endpoint.expects(subagents)
         watch = Watch()
-        anyio.run(run, root, endpoint.url, subagents, on_event)
+        anyio.run(
+            partial(
+                fan_out,
+                root,
+                endpoint.url,
+                subagents=subagents,
+                at_once=subagents,
+                on_event=on_event,
+            )
+        )
         cost = watch.cost()
         return Taken(cost.wall_s, cost.cpu_s)
 

@@ -22,14 +22,9 @@ from orchestrator.ids import sha256
 from orchestrator.inspection.changes import Changes
 from orchestrator.store.artifacts import Artifacts
 
+pytestmark = pytest.mark.usefixtures("runs")
+
 Capture = pytest.CaptureFixture[str]
-
-
-@pytest.fixture(autouse=True)
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("ORCHESTRATE_RUNS_DIR", str(tmp_path))
-    monkeypatch.setenv("COLUMNS", "80")
-    return tmp_path
 
 
 def change(

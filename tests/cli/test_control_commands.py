@@ -26,17 +26,13 @@ from orchestrator.store.control import PAUSE, STOP, Request, pending, read_reque
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.lock import RunLock, holder
 
+pytestmark = pytest.mark.usefixtures("runs")
+
 Capture = pytest.CaptureFixture[str]
 PAUSED = RunEnded("paused", 130, "a person paused it", [], 1.0)
 DONE = RunEnded("done", 0, "", [], 1.0)
 CANCELLED = AgentEnded("cancelled", "a person stopped it", 1)
 SUBMITTED = AgentEnded("submitted", "", 1)
-
-
-@pytest.fixture(autouse=True)
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("ORCHESTRATE_RUNS_DIR", str(tmp_path))
-    return tmp_path
 
 
 @pytest.fixture

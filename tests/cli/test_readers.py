@@ -30,15 +30,10 @@ from orchestrator.events import CacheMissed, ToolEnded
 from orchestrator.inspection.reading import RunSummary
 from orchestrator.store.layout import RunFolder
 
+pytestmark = pytest.mark.usefixtures("runs")
+
 Capture = pytest.CaptureFixture[str]
 OTHER_ID = "20261129-203000-other-1234"
-
-
-@pytest.fixture(autouse=True)
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("ORCHESTRATE_RUNS_DIR", str(tmp_path))
-    monkeypatch.setenv("COLUMNS", "80")
-    return tmp_path
 
 
 @pytest.fixture

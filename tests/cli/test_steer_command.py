@@ -19,14 +19,10 @@ from orchestrator.store.control import MAX_TEXT_BYTES, STEER, pending, read_requ
 from orchestrator.store.layout import RunFolder
 from orchestrator.store.lock import RunLock
 
+pytestmark = pytest.mark.usefixtures("runs")
+
 Capture = pytest.CaptureFixture[str]
 WORDS = "Only rules of 2026."
-
-
-@pytest.fixture(autouse=True)
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("ORCHESTRATE_RUNS_DIR", str(tmp_path))
-    return tmp_path
 
 
 @pytest.fixture

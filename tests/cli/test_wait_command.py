@@ -20,15 +20,11 @@ from orchestrator.store.layout import RunFolder
 from orchestrator.store.lock import RunLock, holder
 from orchestrator.store.reading import read_events
 
+pytestmark = pytest.mark.usefixtures("runs")
+
 Capture = pytest.CaptureFixture[str]
 PAUSED = RunEnded("paused", 130, "a person paused it", [], 1.0)
 DONE = RunEnded("done", 0, "", [], 1.0)
-
-
-@pytest.fixture(autouse=True)
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("ORCHESTRATE_RUNS_DIR", str(tmp_path))
-    return tmp_path
 
 
 @pytest.fixture
