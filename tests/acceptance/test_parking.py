@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,10 @@ from parking_bench import (
     BILLING,
     CALLS,
     PARTS,
-    REGAIN,
     SPEND_LIMIT,
     Stopping,
     explored,
+    regain,
 )
 from serving import serving
 
@@ -27,10 +27,11 @@ from orchestrator.runtime.result import RunResult
 from orchestrator.store.layout import RunFolder
 from orchestrator.testing import FakeClock
 
+DAY = date(2026, 12, 1)
 QUOTAS = [
     pytest.param(BILLING, id="billing"),
     pytest.param(SPEND_LIMIT, id="spend limit"),
-    pytest.param(REGAIN, id="a date"),
+    pytest.param(regain(DAY), id="a date"),
 ]
 OUTAGES = [
     pytest.param(refused(500, "api_error", "Internal error"), id="500"),
@@ -108,7 +109,7 @@ async def test_side_by_side_no_request_follows_those_that_were_out(
 async def test_the_time_to_go_on_is_in_the_result_and_in_the_log(
     tmp_path: Path,
 ) -> None:
-    policy = Stopping(REGAIN)
+    policy = Stopping(regain(DAY))
     async with serving(tmp_path / "runs", policy) as (_endpoint, here):
         result = await here.run(explored(tmp_path))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from explore_policy import lay_parts, part_of
 from fake_endpoint import Answer, FakeEndpoint, raw, refused
 from live_process import ORCHESTRATE, environment, live
-from parking_bench import CALLS, PARTS, REGAIN, Stopping
+from parking_bench import CALLS, PARTS, Stopping, regain
 
 from orchestrator.cli.main import main
 
@@ -26,9 +27,11 @@ workspace: work
 context: []
 model: claude-haiku-5-5
 """
+DAY = datetime.now(UTC).date() + timedelta(days=30)
+"""The clock is the machine's."""
 WORDS = (
     "the quota is used up: You have reached your specified API usage limits. You will "
-    "regain access on 2026-12-01 at 00:00 UTC; from 2026-12-01 00:00 UTC on, "
+    f"regain access on {DAY} at 00:00 UTC; from {DAY} 00:00 UTC on, "
     "`orchestrate resume "
 )
 
@@ -43,7 +46,7 @@ def here(bare: Path) -> Path:
 
 @pytest.fixture
 def policy() -> Stopping:
-    return Stopping(REGAIN)
+    return Stopping(regain(DAY))
 
 
 @pytest.fixture
@@ -91,7 +94,7 @@ def test_whoever_looks_at_it_is_told(capsys: Capture) -> None:
         told = " ".join(capsys.readouterr().out.split())
         assert "parked" in told, command
         if command == ["runs"]:
-            assert "until 2026-12-01 00:00 UTC: the quota is used up: You" in told
+            assert f"until {DAY} 00:00 UTC: the quota is used up: You" in told
             assert "orchestrate resume" not in told
         else:
             assert WORDS.replace("`", "") in told.replace("`", ""), command
@@ -101,7 +104,7 @@ def test_whoever_looks_at_it_is_told(capsys: Capture) -> None:
     for each in (run, found):
         assert each["state"] == "parked"
         assert each["reason"].startswith(WORDS)
-        assert each["resume_at"] == "2026-12-01T00:00:00+00:00"
+        assert each["resume_at"] == f"{DAY}T00:00:00+00:00"
     assert (found["exit_code"], found["resumable"]) == (75, True)
     main(["show", "last"])
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
@@ -161,7 +164,7 @@ def test_a_key_that_is_refused_from_the_start_is_a_failure(
 
 @pytest.mark.slow
 def test_killed_while_it_is_being_parked_it_goes_on_all_the_same(here: Path) -> None:
-    policy = Stopping(REGAIN)
+    policy = Stopping(regain(DAY))
     hanging = anyio.Event()
 
     async def script(asked: dict[str, Any]) -> Answer:

@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 import orjson
 import pytest
-from refund_runs import FILES, OTHER, READ, WORK, replies_in, sent
+from refund_runs import FILES, OTHER, READ, WORK, Gate, replies_in, sent
 from replay_bench import copied, record_eight
 from run_bench import (
     Ended,
@@ -198,19 +198,31 @@ async def test_a_run_that_was_killed_and_gone_on_with_is_the_same(
 
 
 async def test_errors_and_time_limits_are_done_again(bench: RunBench) -> None:
-    lead: list[Step] = [
+    gate, asked = Gate(), {"One": anyio.Event(), "Two": anyio.Event()}
+
+    async def one(request: ModelRequest) -> Step:
+        if replies_in(request):
+            asked["One"].set()
+        return await gate(request)
+
+    async def two(_request: ModelRequest) -> Step:
+        asked["Two"].set()
+        return hang()
+
+    async def three(_request: ModelRequest) -> Step:
+        for each in asked.values():  # what the others have set aside is set aside
+            await each.wait()
+        return fail("invalid", "Bad.")
+
+    lead = in_turn(
         sent("One", "Two", "Three", wait="first"),
         call("wait_for", mode="all", timeout_s=0.2),
         call("cancel", agent="a2", reason="It takes too long."),
+        gate.opened(call("wait_for", mode="all")),
         finish(REPORT),
-    ]
-    workers: dict[str, list[Step]] = {
-        "One": WORK,
-        "Two": [hang()],
-        "Three": [fail("invalid", "Bad.")],
-    }
+    )
 
-    ended = await bench.play(lead, workers)
+    ended = await bench.play(lead, {"One": one, "Two": two, "Three": three})
 
     assert ended.result.state == "partial"
     assert_same(again(ended.folder))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,10 @@ __all__ = [
     "BILLING",
     "CALLS",
     "PARTS",
-    "REGAIN",
     "SPEND_LIMIT",
     "Stopping",
     "explored",
+    "regain",
 ]
 
 PARTS, STEPS = 8, 4
@@ -34,12 +35,16 @@ SPEND_LIMIT = refused(
     "This workspace has reached its spend limit.",
     code="enforced_spend_limit_reached",
 )
-REGAIN = refused(
-    400,
-    "invalid_request_error",
-    "You have reached your specified API usage limits. You will regain access on "
-    "2026-12-01 at 00:00 UTC.",
-)
+
+
+def regain(day: date) -> Answer:
+    """Return a refusal that names the day from which on there is quota again."""
+    return refused(
+        400,
+        "invalid_request_error",
+        "You have reached your specified API usage limits. You will regain access on "
+        f"{day} at 00:00 UTC.",
+    )
 
 
 @dataclass
