@@ -43,10 +43,12 @@ class Bounded:
     Attributes:
         text: as it is shown; "": nothing.
         found: the entries in it, best first.
+        runs: what earlier runs have, likewise.
     """
 
     text: str
     found: tuple[Known, ...] = ()
+    runs: tuple[FromRun, ...] = ()
 
 
 def topic_line(topic: About) -> str:
@@ -115,16 +117,19 @@ def bounded(
     listed = redact(_topics(topics, int(limit_tokens * TOPICS_SHARE), count))
     left = limit_tokens - count(listed) - count(heading)
     lines: list[str] = []
-    shown: list[Known] = []
+    shown: list[Known | FromRun] = []
     for each in (*found, *runs):
         line = redact(entry_line(each) if isinstance(each, Known) else run_line(each))
         if (tokens := count(line) + 1) <= left:
             left -= tokens
             lines.append(line)
-            if isinstance(each, Known):
-                shown.append(each)
+            shown.append(each)
     entries = "\n".join([heading, "", *lines]) if lines else ""
-    return Bounded("\n\n".join(filter(None, [listed, entries])), tuple(shown))
+    return Bounded(
+        "\n\n".join(filter(None, [listed, entries])),
+        tuple(each for each in shown if isinstance(each, Known)),
+        tuple(each for each in shown if isinstance(each, FromRun)),
+    )
 
 
 def _topics(

@@ -160,7 +160,7 @@ class LeadMemory:
             why,
             shown.text,
             entries=[_told(known) for known in shown.found],
-            files=list(compared(shown.found, self.context)),
+            files=list(compared(shown, self.context)),
             failure=looked.failure,
         )
 

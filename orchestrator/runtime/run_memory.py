@@ -155,30 +155,30 @@ class RunMemory:
             count=context.count,
             heading=_HEAD,
         )
-        return ToolOutput(text.text, files=compared(text.found, context))
+        return ToolOutput(text.text, files=compared(text, context))
 
 
-def compared(found: Sequence[Known], context: ToolContext) -> tuple[FileSeen, ...]:
-    """Return the files whose lines are still what entries say of them.
+def compared(shown: Bounded, context: ToolContext) -> tuple[FileSeen, ...]:
+    """Return the files whose lines are still what is shown of them.
 
     The program has compared those lines, so that a report may cite them.
 
     Args:
-        found: entries with evidence.
+        shown: with evidence.
         context: whose workspace it is, and where versions are kept.
     """
-    paths = dict.fromkeys(
-        place.path
-        for known in found
-        if known.state in SAME
-        for place in _same_places(known)
-    )
+    paths = dict.fromkeys(place.path for place in _same_places(shown))
     seen = (_seen(path, context) for path in list(paths)[:MOST_FILES])
     return tuple(each for each in seen if each is not None)
 
 
-def _same_places(known: Known) -> Iterator[Place]:
-    yield from known.entry.evidence
+def _same_places(shown: Bounded) -> Iterator[Place]:
+    for known in shown.found:
+        if known.state in SAME:
+            yield from known.entry.evidence
+    for each in shown.runs:
+        if each.state in SAME:
+            yield from each.places
 
 
 def _seen(path: str, context: ToolContext) -> FileSeen | None:
