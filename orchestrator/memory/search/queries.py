@@ -12,15 +12,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from orchestrator.memory.search.glossary import in_chinese, in_english, longest
 from orchestrator.memory.search.stems import STOP_WORDS, WIDE_STOPS, stem
 from orchestrator.memory.search.words import DOT, Chunk, Wide, is_number, lexed
 
-__all__ = ["Asked", "Numbers", "Term", "asked"]
+__all__ = ["YEAR", "Asked", "Numbers", "Term", "asked", "shape_of"]
 
 _QUERY_CHARS: Final = 4_000
 _MOST_TERMS: Final = 48
 _QUOTED: Final = re.compile(r"[`\"“「『]([^`\"”」』\n]{2,120})[`\"”」』]")
 _STRICT_DIGITS: Final = 3
+YEAR: Final = "year"
+"""The shape of all years."""
 _FIGURES: Final = re.compile(r"\d+")
 
 
@@ -83,7 +86,7 @@ def shape_of(term: str) -> str:
     A number alone has none, but for a year: it may count anything.
     """
     if term.isdigit():
-        return "year" if _is_year(term) else ""
+        return YEAR if _is_year(term) else ""
     return _FIGURES.sub("0", term)
 
 
@@ -133,15 +136,34 @@ def _of_lexemes(lexemes: Sequence[Wide | Chunk]) -> Iterator[Term]:
         elif each.is_plain:
             word = each.parts[0]
             if word not in STOP_WORDS and len(word) > 1:
-                yield Term((stem(word),))
+                yield _word(stem(word))
         else:
             yield from _of_chunk(each)
 
 
+def _word(stemmed: str) -> Term:
+    """Return an English word, or what stands for it in Chinese."""
+    wide = (word[:2] for word in in_chinese(stemmed))
+    return Term((stemmed, *wide))
+
+
 def _of_wide(wide: Wide) -> Iterator[Term]:
     for run in WIDE_STOPS.split(wide.text):
+        english = _translated(run)
         for at in range(len(run) - 1):
-            yield Term((run[at : at + 2],), is_wide=True)
+            yield Term((run[at : at + 2], *english.get(at, ())), is_wide=True)
+
+
+def _translated(run: str) -> dict[int, tuple[str, ...]]:
+    """Return English stems for each pair of characters within a known word."""
+    found: dict[int, tuple[str, ...]] = {}
+    at = 0
+    while at < len(run) - 1:
+        word = longest(run, at)
+        for inside in range(len(word) - 1):
+            found[at + inside] = in_english(word)
+        at += max(len(word), 1)
+    return found
 
 
 def _lone(lexemes: Sequence[Wide | Chunk]) -> Iterator[Term]:

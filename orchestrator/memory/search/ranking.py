@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import heapq
 import math
 import sqlite3
@@ -10,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.memory.search.queries import Asked, Numbers, Term
+from orchestrator.memory.search.queries import YEAR, Asked, Numbers, Term, shape_of
 from orchestrator.memory.search.words import is_number
 
-__all__ = ["Hit", "candidates", "counted"]
+__all__ = ["Hit", "candidates", "counted", "sharpened"]
 
 _RARE_ROWS: Final = 4_000
 """Rows that are ranked by SQLite at most, about 10 ms."""
@@ -71,6 +72,29 @@ def _held(connection: sqlite3.Connection, term: Term) -> int:
             found = connection.execute(sql, (form,)).fetchone()
         total += int(found[0] or 0) if found else 0
     return total
+
+
+def sharpened(connection: sqlite3.Connection, numbers: Numbers) -> Numbers:
+    """Return numbers with the names that must be found, since others of the kind are.
+
+    Where `web-03` is known and `web-05` is not, nothing else is an answer to `web-05`.
+    """
+    missing = [
+        term
+        for term, shape in numbers.shapes
+        if not _held(connection, Term((term,))) and _has_sibling(connection, shape)
+    ]
+    return dataclasses.replace(numbers, strict=numbers.strict | set(missing))
+
+
+def _has_sibling(connection: sqlite3.Connection, shape: str) -> bool:
+    """Return whether the index holds a term of a shape."""
+    if shape == YEAR:
+        return False
+    start, _, ending = shape.partition("0")
+    sql = "SELECT term FROM spread WHERE term >= ? AND term < ? AND term GLOB ?"
+    rows = connection.execute(sql, (f"{start}0", f"{start}:", f"{start}[0-9]*{ending}"))
+    return any(shape_of(term) == shape for (term,) in rows)
 
 
 def candidates(
@@ -136,6 +160,7 @@ def _judged(
     length = 1 - _B + _B * (len(heading) + len(body)) / average
     total = covered = gained = extra = named = 0.0
     is_wide = _is_wide(in_heading, in_body)
+    unknown = _unknown(query, spread)
     for term in query.terms:
         weight = spread.weight(term)
         times = sum(
@@ -145,7 +170,7 @@ def _judged(
         if term.is_extra:
             extra += gain
             continue
-        total += weight if times else weight * _missed(term, spread, is_wide)
+        total += weight if times else weight * _missed(term, unknown, is_wide)
         covered += weight if times else 0
         if in_heading.keys() & set(term.forms):
             named += weight
@@ -158,20 +183,42 @@ def _judged(
     return Hit(piece, entry, score, coverage)
 
 
-def _missed(term: Term, spread: Spread, is_wide: bool) -> float:
+def _missed(term: Term, unknown: frozenset[Term], is_wide: bool) -> float:
     """Return how much it counts that a piece does not hold a term, 0 to 1.
 
     Less where it cannot: a pair of characters that nobody wrote may be the end of one
     word and the start of the next, and another language has other words.
     """
     if term.is_wide:
-        return UNSEEN_WIDE if not spread.of_terms[term] or not is_wide else 1
+        return UNSEEN_WIDE if term in unknown or not is_wide else 1
     return OTHER_SCRIPT if is_wide and not is_number(term.forms[0]) else 1
 
 
-NAMED = 0.15
+def _unknown(query: Asked, spread: Spread) -> frozenset[Term]:
+    """Return the pairs of characters that nobody wrote, but for unknown words.
+
+    Two of them in a row are three characters that are no accident of cutting.
+    """
+    wide = [term for term in query.terms if term.is_wide]
+    unseen = [not spread.of_terms[term] for term in wide]
+    return frozenset(
+        term
+        for at, term in enumerate(wide)
+        if unseen[at]
+        and not (at and unseen[at - 1] and _follows(wide[at - 1], term))
+        and not (
+            at + 1 < len(wide) and unseen[at + 1] and _follows(term, wide[at + 1])
+        )
+    )
+
+
+def _follows(first: Term, second: Term) -> bool:
+    return first.forms[0][-1] == second.forms[0][0]
+
+
+NAMED = 0.25
 UNSEEN_WIDE = 0.4
-OTHER_SCRIPT = 0.5
+OTHER_SCRIPT = 0.35
 
 
 def _is_wide(heading: Counter[str], body: Counter[str]) -> bool:

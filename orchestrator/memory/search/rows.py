@@ -89,9 +89,10 @@ def _add(
     for piece in pieces_of(entry.key, entry.value):
         heading, body = _terms(piece)
         at = connection.execute(
-            "INSERT INTO pieces (entry, heading, body) VALUES (?, ?, ?)",
-            (row, heading, body),
+            "INSERT INTO pieces (entry, heading, body, text) VALUES (?, ?, ?, ?)",
+            (row, heading, body, _clean(f"{piece.heading}: {piece.text}")),
         ).lastrowid
+        connection.execute("INSERT INTO pending VALUES (?)", (at,))
         connection.execute(
             "INSERT INTO words (rowid, heading, body) VALUES (?, ?, ?)",
             (at, heading, body),
@@ -114,6 +115,7 @@ def _drop(connection: sqlite3.Connection, entries: Sequence[int]) -> None:
                 (piece, heading, body),
             )
             connection.execute("DELETE FROM vectors WHERE piece = ?", (piece,))
+            connection.execute("DELETE FROM pending WHERE piece = ?", (piece,))
         connection.execute("DELETE FROM pieces WHERE entry = ?", (entry,))
         connection.execute("DELETE FROM entries WHERE id = ?", (entry,))
 
