@@ -1,0 +1,140 @@
+"""The index of one scope: derived from its topic files, and never the truth.
+
+Every call stands alone: it opens what it needs, sees one state, and leaves nothing
+locked. Where the file is damaged, or of another form, it is made anew and empty, so that
+`stamps` asks its owner for all topics again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from orchestrator.memory.embedding import Embedder
+from orchestrator.memory.entries import Topic
+from orchestrator.memory.search import rows
+from orchestrator.memory.search.meaning import Meaning
+from orchestrator.memory.search.merging import Found, search
+from orchestrator.memory.search.queries import asked
+from orchestrator.memory.search.rows import Stamp
+from orchestrator.memory.search.schema import Damaged, File
+
+if TYPE_CHECKING:
+    import sqlite3
+
+__all__ = ["Found", "Index", "Stamp"]
+
+_T = TypeVar("_T")
+_MOST_QUERIES: Final = 8
+_QUERY_CHARS: Final = 4_000
+
+
+class Index:
+    """What one scope knows, ready to be searched.
+
+    Safe to use from any number of threads, by any number of processes at once.
+
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        embedder: Embedder | None = None,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Make the index of a file, which need not be there yet.
+
+        Args:
+            path: of the file; its folder is made at first use.
+            embedder: of vectors; None: words are enough.
+            monotonic: seconds from an arbitrary start.
+        """
+        self._file = File(path)
+        self._meaning = (
+            Meaning(self._file, embedder, monotonic=monotonic) if embedder else None
+        )
+
+    @property
+    def notice(self) -> str:
+        """Why vectors are not used at the moment, or ""."""
+        return self._meaning.notice if self._meaning else ""
+
+    def stamps(self) -> dict[str, Stamp]:
+        """Return what the rows of each topic file were made from, by its path."""
+        return self._read(rows.stamps)
+
+    def replace(self, topic: Topic, stamp: Stamp) -> None:
+        """Make the rows of a topic file anew; what did not change is left alone.
+
+        Args:
+            topic: all of the file.
+            stamp: of the file as it was read.
+        """
+        self._write(lambda connection: rows.replace(connection, topic, stamp))
+        if self._meaning:
+            self._meaning.catch_up()
+
+    def remove(self, topics: Iterable[str]) -> None:
+        """Take out topic files that are gone."""
+        paths = list(topics)
+        self._write(lambda connection: rows.remove(connection, paths))
+
+    def find(self, queries: Sequence[str], *, most: int = 5) -> list[Found]:
+        """Return the entries that fit best, the best first, newer ones among equals.
+
+        Args:
+            queries: phrasings of one question, in any language; what one of them names
+                by a number or id is meant by all.
+            most: entries at most.
+
+        Returns:
+            [] where nothing fits well enough.
+        """
+        texts = [query[:_QUERY_CHARS] for query in queries[:_MOST_QUERIES]]
+        wanted = [asked(text) for text in texts]
+        meaning = self._meaning
+        vectors = meaning.of_queries(texts) if meaning and texts else []
+        return self._read(
+            lambda connection: search(
+                connection,
+                wanted,
+                meaning.likeness(connection, vectors) if meaning else None,
+                most,
+            )
+        )
+
+    def topic_of(self, folded_key: str) -> str | None:
+        """Return the topic file that holds a key, or None."""
+        sql = "SELECT topic FROM entries WHERE folded = ? ORDER BY id LIMIT 1"
+        row = self._read(lambda link: link.execute(sql, (folded_key,)).fetchone())
+        return str(row[0]) if row else None
+
+    def erase(self, topic: str, key: str) -> None:
+        """Take out one entry, so that no byte of it is left in the file."""
+        self._write(lambda connection: rows.erase(connection, topic, key))
+        self._file.compact()
+
+    def close(self) -> None:
+        """Close the file; the next call opens it again."""
+        self._file.close()
+
+    def _read(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        try:
+            with self._file.reading() as connection:
+                return work(connection)
+        except Damaged:
+            self._file.renew()
+        with self._file.reading() as connection:
+            return work(connection)
+
+    def _write(self, work: Callable[[sqlite3.Connection], None]) -> None:
+        try:
+            with self._file.writing() as connection:
+                return work(connection)
+        except Damaged:
+            self._file.renew()
+        with self._file.writing() as connection:
+            return work(connection)
