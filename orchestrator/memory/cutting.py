@@ -17,7 +17,9 @@ English, at most 250 tokens either way."""
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _LIST_ITEM = re.compile(r"\s{0,3}(?:[-*+]|\d{1,9}[.)])\s")
-_SENTENCE_END = re.compile(r"[.!?…](?=[\s\"')\]*_`]|$)[\"')\]*_`]*\s*|[。！？；]\s*|\n+")  # noqa: RUF001 - Chinese ends
+_SENTENCE_END = re.compile(
+    r"[.!?…](?=[\s\"')\]*_`]|$)[\"')\]*_`]*\s*|[。！？；]\s*|\n+"
+)
 _MORE = " …"
 
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
+import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
 
+from orchestrator.errors import StoreError
 from orchestrator.evidence import fold
 from orchestrator.memory.embedding import Embedder
 from orchestrator.memory.entries import Place
 from orchestrator.memory.quotes_now import QuotesNow, State
 from orchestrator.memory.run_pieces import Piece, pieces_of, topic_of
-from orchestrator.memory.run_records import Delivered, Head, state_in
+from orchestrator.memory.run_records import Delivered, Head
 from orchestrator.memory.search.index import Index, Stamp
 
 __all__ = ["MAX_RUNS", "EarlierRuns", "FromRun"]
@@ -28,10 +30,9 @@ MAX_FOLDERS: Final = 20_000
 INDEX_FOLDER: Final = ".memory"
 """In the folder of runs; a name that begins with a dot is no run."""
 _STATES: Final = frozenset({"done", "partial"})
-_WIDER: Final = 4
-"""So many times more is searched than shown, since claims come again in reports."""
-_OWN, _FOREIGN = 1, 0
-_DATED = re.compile(r"\d{8}-\d{6}-", re.ASCII)
+_WIDER: Final = (4, 32)
+"""So many times more is searched than shown: claims come again in reports, and whole
+reports where a task is run again; the second where the first leaves too few."""
 _OBJECTIVE_CHARS: Final = 200
 
 
@@ -60,6 +61,9 @@ class FromRun:
     places: tuple[Place, ...]
     state: State
     objective: str
+
+
+_Hit = tuple[Head, Piece]
 
 
 class EarlierRuns:
@@ -123,13 +127,22 @@ class EarlierRuns:
         """
         if most < 1 or not any(query.strip() for query in queries):
             return []
-        self._refresh()
-        reader = _Reader(self._runs_dir, self._workspace, self._current)
-        hits = self._index.find(queries, most=most * _WIDER)
-        read = (reader.piece(each.topic, each.key) for each in hits)
-        found = _once([each for each in read if each is not None])
+        with _told():
+            self._refresh()
+            found = self._find(queries, most)
         quotes = QuotesNow(Path(self._workspace))
         return [self._shown(head, piece, quotes) for head, piece in found[:most]]
+
+    def _find(self, queries: Sequence[str], most: int) -> list[_Hit]:
+        reader = _Reader(self._runs_dir, self._workspace, self._current)
+        found: list[_Hit] = []
+        for wider in _WIDER:
+            hits = self._index.find(queries, most=most * wider)
+            read = (reader.piece(each.topic, each.key) for each in hits)
+            found = _once(each for each in read if each is not None)
+            if len(found) >= most or len(hits) < most * wider:
+                break
+        return found
 
     def _shown(self, head: Head, piece: Piece, quotes: QuotesNow) -> FromRun:
         now = quotes.look(piece.said)
@@ -148,53 +161,54 @@ class EarlierRuns:
     def _refresh(self) -> None:
         """Take into the index what is new or changed, and out what is gone."""
         with self._refreshing:
-            known = self._index.stamps()
-            if not known and not self._runs_dir.is_dir():
+            if not self._runs_dir.is_dir():
                 return
+            known = self._index.stamps()
             kept: set[str] = set()
             own = 0
             for run in _names(self._runs_dir):
-                stamp = self._stamp(run)
-                if stamp is None:
-                    continue
-                found = known.get(run)
-                if found is None or found[:-1] != stamp:
-                    found = self._take(run, stamp)
-                if found is None:
+                stamp = self._brought(run, known.get(run, ()))
+                if not stamp:
                     continue
                 kept.add(run)
-                own += found[-1]
+                own += stamp[-1]
                 if own == MAX_RUNS:
                     break
-            self._index.remove(sorted(known.keys() - kept))
+            if gone := known.keys() - kept:
+                self._index.remove(sorted(gone))
 
-    def _take(self, run: str, stamp: Stamp) -> Stamp | None:
-        """Bring a run into the index; return its stamp, None where it goes on."""
+    def _brought(self, run: str, known: Stamp) -> Stamp:
+        """Bring a run into the index; return its stamp, () where nothing is to be kept.
+
+        What is kept of one that is not ours is that it need not be read again. A run at
+        work changes all the time: to know that is not worth a write.
+        """
+        marks = self._marks(run)
+        if not marks or known[:-1] == marks:
+            return known if marks else ()
         head = Head.read(self._runs_dir, run)
-        if head is None or not self._is_ours(head):
-            # One at work changes all the time: it is not worth a write to know that.
-            if head is None or state_in(self._runs_dir, run) == "running":
-                return None
-            found = (*stamp, _FOREIGN)
-            self._index.replace(topic_of(head, ()), found)
-            return found
-        pieces = pieces_of(head, Delivered.read(self._runs_dir, run))
-        found = (*stamp, _OWN)
-        self._index.replace(topic_of(head, pieces), found)
-        return found
+        if head is None or head.state == "running":
+            return ()
+        pieces = []
+        if is_ours := self._is_ours(head):
+            pieces = pieces_of(head, Delivered.read(self._runs_dir, run))
+        stamp = (*marks, int(is_ours))
+        self._index.replace(topic_of(head, pieces), stamp)
+        return stamp
 
     def _is_ours(self, head: Head) -> bool:
         return head.workspace == self._workspace and head.state in _STATES
 
-    def _stamp(self, run: str) -> Stamp | None:
-        """Return what tells a later state of a run; None where the folder is none."""
+    def _marks(self, run: str) -> Stamp:
+        """Return what tells one state of a run from a later; () where it is none."""
+        folder = self._runs_dir / run
         try:
-            record = (self._runs_dir / run / "run.json").lstat()
-        except (OSError, ValueError):
-            return None
+            record = (folder / "run.json").lstat()
+        except OSError:
+            return ()
         marks = (self._salt, record.st_mtime_ns, record.st_size, record.st_ino)
         try:
-            report = (self._runs_dir / run / "report.md").lstat()
+            report = (folder / "report.md").lstat()
         except OSError:
             return (*marks, 0, 0)
         return (*marks, report.st_mtime_ns, report.st_size)
@@ -232,19 +246,49 @@ class _Reader:
         return head, {piece.key: piece for piece in pieces}
 
 
-def _once(found: Sequence[tuple[Head, Piece]]) -> list[tuple[Head, Piece]]:
-    """Return what is said in no other piece, in order; of the same, the newest."""
-    texts = [fold(piece.text).casefold() for _, piece in found]
-    left: list[tuple[Head, Piece]] = []
-    for index, (head, piece) in enumerate(found):
-        if not any(
-            _is_better(found[other], (head, piece), other < index)
-            for other, text in enumerate(texts)
-            if other != index and texts[index] in text
+def _once(hits: Iterable[_Hit]) -> list[_Hit]:
+    """Return the hits in order, without what is said in another of them.
+
+    Of the same text from several runs the newest is taken, in the place of the first;
+    within a run a claim is passed over that stands in a section before, or the other
+    way round.
+    """
+    found: list[_Hit] = []
+    texts: list[str] = []
+    for hit in hits:
+        text = fold(hit[1].text).casefold()
+        if text in texts:
+            at = texts.index(text)
+            found[at] = max(found[at], hit, key=lambda each: each[0].run)
+        elif not any(
+            other[0].run == hit[0].run and (text in before or before in text)
+            for other, before in zip(found, texts, strict=True)
         ):
-            left.append((head, piece))
-    return left
+            found.append(hit)
+            texts.append(text)
+    return found
 
 
 def _names(runs_dir: Path) -> Iterator[str]:
-    ...
+    """Yield the names of folders that may be runs, newest first; links are none."""
+    try:
+        with os.scandir(runs_dir) as found:
+            names = [
+                each.name
+                for each in found
+                if not each.name.startswith((".", "batch-"))
+                and each.name.isprintable()
+                and each.is_dir(follow_symlinks=False)
+            ]
+    except OSError:
+        return
+    yield from sorted(names, reverse=True)[:MAX_FOLDERS]
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Tell what SQLite or the disk refuses as an error of the store."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise StoreError(f"cannot use the index of earlier runs: {error}") from error

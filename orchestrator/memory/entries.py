@@ -5,7 +5,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["Entry", "Topic", "folded_key"]
+__all__ = ["Entry", "Place", "Topic", "folded_key"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place."""
+
+    path: str
+    first: int = 0
+    last: int = 0
+    seal: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,8 +11,8 @@ from typing import Final, Literal
 from orchestrator.errors import ToolError
 from orchestrator.evidence import NEAR_LINES, FoldedText, parse_source
 from orchestrator.ids import HISTORY_REFERENCE, REFERENCE, SKILL_PREFIX
+from orchestrator.memory.bounded import read_start
 from orchestrator.memory.entries import Place
-from orchestrator.security import beneath
 from orchestrator.security.placeholders import PLACEHOLDER
 from orchestrator.security.workspace import Workspace
 
@@ -94,8 +93,8 @@ class QuotesNow:
             states.add(state)
             if place not in places:
                 places.append(place)
-        worst = next((state for state in _WORST_FIRST if state in states), "unknown")
-        return Now(tuple(places), worst)
+        worst = [state for state in _WORST_FIRST if state in states]
+        return Now(tuple(places), worst[0] if worst else "unknown")
 
     def _one(self, said: Said) -> tuple[Place, State]:
         then = Place(said.path, said.first, said.last)
@@ -126,15 +125,10 @@ class QuotesNow:
         try:
             resolved = self._view.resolve(path.replace("\\", "/"))
             relative = os.path.relpath(resolved, self._view.real_root)
-            opened = beneath.open_file(self._view.real_root, relative)
+            data = read_start(self._view.real_root, relative, MAX_FILE_BYTES + 1)
         except (FileNotFoundError, NotADirectoryError):
             return "gone"
         except (OSError, ValueError, ToolError):
-            return "unknown"
-        try:
-            with io.BufferedReader(opened) as file:  # type: ignore[arg-type]
-                data = file.read(MAX_FILE_BYTES + 1)
-        except OSError:
             return "unknown"
         if len(data) > MAX_FILE_BYTES:
             return "unknown"

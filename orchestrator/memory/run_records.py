@@ -6,7 +6,6 @@ read is passed over, and no link is followed.
 
 from __future__ import annotations
 
-import io
 import os
 import re
 from dataclasses import dataclass
@@ -18,10 +17,11 @@ from pydantic import ValidationError
 
 from orchestrator.errors import SpecError
 from orchestrator.findings import FailedAttempt, Item
+from orchestrator.memory.bounded import read_start
 from orchestrator.security import beneath
 from orchestrator.spec.document import parse
 
-__all__ = ["MAX_REPORT_BYTES", "Claim", "Delivered", "Head", "Tried", "state_in"]
+__all__ = ["MAX_REPORT_BYTES", "Claim", "Delivered", "Head", "Tried"]
 
 MAX_REPORT_BYTES = 200_000
 """What follows is not read: reports are some thousand tokens, and one far beyond that
@@ -126,12 +126,6 @@ class Delivered:
         return cls(report, tuple(claims), tuple(tried))
 
 
-def state_in(runs_dir: Path, run: str) -> str:
-    """Return the state that `run.json` has, or "" where there is none."""
-    state = _json(runs_dir, f"{run}/run.json", _MAX_RUN_JSON).get("state")
-    return state if isinstance(state, str) else ""
-
-
 def _task(runs_dir: Path, run: str) -> dict[str, Any]:
     data = _bytes(runs_dir, f"{run}/task.yaml", _MAX_TASK)
     if data is None:
@@ -232,8 +226,7 @@ def _bytes(
 ) -> bytes | None:
     """Return a file of at most `most` bytes; None where it is missing or longer."""
     try:
-        with io.BufferedReader(beneath.open_file(runs_dir, relative)) as file:  # type: ignore[arg-type]
-            data = file.read(most if cut else most + 1)
+        data = read_start(runs_dir, relative, most if cut else most + 1)
     except (OSError, ValueError):
         return None
     return data if len(data) <= most else None
