@@ -115,7 +115,7 @@ def _blocks(report: str) -> Iterator[tuple[str, str]]:
     for kind, line in _lines(report):
         begins = kind == "heading" or (kind == "item" and held)
         if (begins or kind == "blank") and held:
-            yield _path(above), "\n".join(held)
+            yield _path(above), "\n".join(held).strip()
             held = []
         if kind == "heading":
             level, name = _heading(line)
@@ -126,7 +126,7 @@ def _blocks(report: str) -> Iterator[tuple[str, str]]:
         elif kind != "blank":
             held.append(line)
     if held:
-        yield _path(above), "\n".join(held)
+        yield _path(above), "\n".join(held).strip()
 
 
 def _lines(report: str) -> Iterator[tuple[str, str]]:

@@ -125,7 +125,8 @@ class EarlierRuns:
         Raises:
             StoreError: the index cannot be written.
         """
-        if most < 1 or not any(query.strip() for query in queries):
+        is_asked = most > 0 and any(query.strip() for query in queries)
+        if not is_asked or not self._runs_dir.is_dir():
             return []
         with _told():
             self._refresh()
@@ -161,8 +162,6 @@ class EarlierRuns:
     def _refresh(self) -> None:
         """Take into the index what is new or changed, and out what is gone."""
         with self._refreshing:
-            if not self._runs_dir.is_dir():
-                return
             known = self._index.stamps()
             kept: set[str] = set()
             own = 0
@@ -249,24 +248,23 @@ class _Reader:
 def _once(hits: Iterable[_Hit]) -> list[_Hit]:
     """Return the hits in order, without what is said in another of them.
 
-    Of the same text from several runs the newest is taken, in the place of the first;
-    within a run a claim is passed over that stands in a section before, or the other
-    way round.
+    Of the same text from several runs the newest is taken, in the place of the first.
+    Within a run a claim and a section that holds it are one: the first stays.
     """
-    found: list[_Hit] = []
-    texts: list[str] = []
-    for hit in hits:
-        text = fold(hit[1].text).casefold()
-        if text in texts:
-            at = texts.index(text)
-            found[at] = max(found[at], hit, key=lambda each: each[0].run)
-        elif not any(
-            other[0].run == hit[0].run and (text in before or before in text)
-            for other, before in zip(found, texts, strict=True)
+    newest: dict[str, _Hit] = {}
+    for head, piece in hits:
+        text = fold(piece.text).casefold()
+        known = newest.get(text)
+        if known is None or known[0].run < head.run:
+            newest[text] = (head, piece)
+    found: list[tuple[str, _Hit]] = []
+    for text, hit in newest.items():
+        if not any(
+            hit[0].run == other[0].run and (text in before or before in text)
+            for before, other in found
         ):
-            found.append(hit)
-            texts.append(text)
-    return found
+            found.append((text, hit))
+    return [hit for _, hit in found]
 
 
 def _names(runs_dir: Path) -> Iterator[str]:
