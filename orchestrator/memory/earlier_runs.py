@@ -27,6 +27,8 @@ MAX_RUNS: Final = 2_000
 """The newest of a workspace; older ones are not known any more."""
 MAX_FOLDERS: Final = 20_000
 """Looked at, newest first, where many workspaces share a folder of runs."""
+MAX_NEW: Final = 200
+"""Read for one question, about 2 s; the rest of them for the next ones."""
 INDEX_FOLDER: Final = ".memory"
 """In the folder of runs; a name that begins with a dot is no run."""
 _STATES: Final = frozenset({"done", "partial"})
@@ -107,11 +109,15 @@ class EarlierRuns:
         both = os.fsencode(self._workspace) + b"\0" + os.fsencode(self._runs_dir)
         self._salt = int.from_bytes(hashlib.sha256(both).digest()[:6], "big")
         self._refreshing = threading.Lock()
+        self._waiting = 0
 
     @property
     def notice(self) -> str:
-        """Return why vectors are not used at the moment, or ""."""
-        return self._index.notice
+        """Return what is lacking at the moment: vectors, older runs; or ""."""
+        waiting = (
+            f"{self._waiting} earlier runs are not read yet" if self._waiting else ""
+        )
+        return "; ".join(filter(None, (self._index.notice, waiting)))
 
     def recall(self, queries: Sequence[str], *, most: int = 5) -> list[FromRun]:
         """Return what earlier runs have on a question, best first.
@@ -128,8 +134,8 @@ class EarlierRuns:
         is_asked = most > 0 and any(query.strip() for query in queries)
         if not is_asked or not self._runs_dir.is_dir():
             return []
+        self.refresh(MAX_NEW)
         with _told():
-            self._refresh()
             found = self._find(queries, most)
         quotes = QuotesNow(Path(self._workspace))
         return [self._shown(head, piece, quotes) for head, piece in found[:most]]
@@ -159,14 +165,27 @@ class EarlierRuns:
             objective=redact(" ".join(head.objective.split()))[:_OBJECTIVE_CHARS],
         )
 
-    def _refresh(self) -> None:
-        """Take into the index what is new or changed, and out what is gone."""
-        with self._refreshing:
+    def refresh(self, most_new: int | None = None) -> None:
+        """Take into the index what is new or changed, and out what is gone.
+
+        `recall` does so by itself, for some runs at a time. Where many wait, this may
+        be called before, in a thread: a run takes about 10 ms.
+
+        Args:
+            most_new: so many runs are read at most, the newest first; None: all.
+
+        Raises:
+            StoreError: the index cannot be written.
+        """
+        if not self._runs_dir.is_dir():
+            return
+        with self._refreshing, _told():
             known = self._index.stamps()
+            round_ = _Round(most_new)
             kept: set[str] = set()
             own = 0
             for run in _names(self._runs_dir):
-                stamp = self._brought(run, known.get(run, ()))
+                stamp = self._brought(run, known.get(run, ()), round_)
                 if not stamp:
                     continue
                 kept.add(run)
@@ -175,21 +194,25 @@ class EarlierRuns:
                     break
             if gone := known.keys() - kept:
                 self._index.remove(sorted(gone))
+            self._waiting = round_.waiting
 
-    def _brought(self, run: str, known: Stamp) -> Stamp:
+    def _brought(self, run: str, known: Stamp, this: _Round) -> Stamp:
         """Bring a run into the index; return its stamp, () where nothing is to be kept.
 
         What is kept of one that is not ours is that it need not be read again. A run at
         work changes all the time: to know that is not worth a write.
         """
         marks = self._marks(run)
-        if not marks or known[:-1] == marks:
-            return known if marks else ()
+        if not marks:
+            return ()
+        if known[:-1] == marks or not this.has_room():
+            return known
         head = Head.read(self._runs_dir, run)
         if head is None or head.state == "running":
             return ()
         pieces = []
         if is_ours := self._is_ours(head):
+            this.read += 1
             pieces = pieces_of(head, Delivered.read(self._runs_dir, run))
         stamp = (*marks, int(is_ours))
         self._index.replace(topic_of(head, pieces), stamp)
@@ -200,17 +223,33 @@ class EarlierRuns:
 
     def _marks(self, run: str) -> Stamp:
         """Return what tells one state of a run from a later; () where it is none."""
-        folder = self._runs_dir / run
+        folder = f"{self._runs_dir}/{run}"
         try:
-            record = (folder / "run.json").lstat()
+            record = os.lstat(f"{folder}/run.json")
         except OSError:
             return ()
         marks = (self._salt, record.st_mtime_ns, record.st_size, record.st_ino)
         try:
-            report = (folder / "report.md").lstat()
+            report = os.lstat(f"{folder}/report.md")
         except OSError:
             return (*marks, 0, 0)
         return (*marks, report.st_mtime_ns, report.st_size)
+
+
+@dataclass(slots=True)
+class _Round:
+    """How many runs may still be read, and how many have to wait."""
+
+    most: int | None
+    read: int = 0
+    waiting: int = 0
+
+    def has_room(self) -> bool:
+        """Return whether one more may be read; where not, it waits."""
+        if self.most is None or self.read < self.most:
+            return True
+        self.waiting += 1
+        return False
 
 
 @dataclass(slots=True)

@@ -371,6 +371,40 @@ def test_nothing_is_read_again_that_has_not_changed(runs: Path, work: Path) -> N
     assert memory.recall(["access tokens"]) == []
 
 
+def test_where_many_are_new_the_newest_are_read_first_and_the_rest_later(
+    runs: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(earlier_runs, "MAX_NEW", 2)
+    for day in range(1, 6):
+        claim = item(f"Access tokens were counted: {day} of them.")
+        past_run(runs, run_name(day), workspace=work, findings=[claim])
+        past_run(runs, run_name(day, "x"), workspace=work.parent, findings=[claim])
+    memory = earlier(runs, work)
+
+    known, told = [], []
+    for _ in range(3):
+        known.append(len(memory.recall(["access tokens"], most=9)))
+        told.append(memory.notice)
+
+    assert known == [2, 4, 5]
+    assert told[0].endswith("earlier runs are not read yet")
+    assert told[-1] == ""
+
+
+def test_all_can_be_read_before_anything_is_asked(
+    runs: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(earlier_runs, "MAX_NEW", 0)
+    past_run(runs, run_name(1), workspace=work, findings=[CLAIM])
+    memory = earlier(runs, work)
+    assert memory.recall(["access tokens"]) == []
+
+    memory.refresh()
+
+    assert len(memory.recall(["access tokens"])) == 1
+    earlier(runs / "none", work).refresh()
+
+
 # Damage, and what is no run at all.
 
 
