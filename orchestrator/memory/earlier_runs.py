@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -35,6 +36,8 @@ _STATES: Final = frozenset({"done", "partial"})
 _WIDER: Final = (4, 32)
 """So many times more is searched than shown: claims come again in reports, and whole
 reports where a task is run again; the second where the first leaves too few."""
+# Left as it is, it would name an item of the run that asks.
+_ITEM: Final = re.compile(r"(?<![\w#])a[1-9]\d{0,5}#\d", re.ASCII)
 _OBJECTIVE_CHARS: Final = 200
 
 
@@ -48,7 +51,8 @@ class FromRun:
         what: whether it is from its report or from what a subagent found.
         title: heading of the section; or agent, number and title of its brief.
         text: at most about 600 characters, cut at the end of a sentence. A claim of
-            which the evidence was not found says so at its beginning.
+            which the evidence was not found says so at its beginning; `[a1#2]` says
+            that it is an item of that run.
         places: where it can be checked; with the lines of now where they have moved.
         state: of the worst place: `gone` (no such file), `changed` (the words are not
             in it any more), `moved`, `unchanged`, else `unknown`.
@@ -159,7 +163,7 @@ class EarlierRuns:
             when=head.when,
             what=piece.what,
             title=redact(piece.title),
-            text=redact(piece.text),
+            text=redact(_ITEM.sub(r"that run's \g<0>", piece.text)),
             places=tuple(replace(p, path=redact(p.path)) for p in now.places),
             state=now.state,
             objective=redact(" ".join(head.objective.split()))[:_OBJECTIVE_CHARS],

@@ -15,6 +15,7 @@ from past_runs import item, past_run, run_name
 from real_runs import offline_run
 
 from orchestrator.errors import StoreError
+from orchestrator.evidence import citations
 from orchestrator.memory import earlier_runs, run_records
 from orchestrator.memory.earlier_runs import EarlierRuns, FromRun
 from orchestrator.memory.entries import Place
@@ -105,6 +106,9 @@ def test_a_section_has_the_evidence_of_what_it_cites(runs: Path, work: Path) -> 
     [by_lines] = asked(runs, work, "lifetime set in code")
     [bare] = asked(runs, work, "gateway limit")
 
+    # `[a1#1]` alone would be an item of the run that asks.
+    assert by_item.text == "They last a quarter of an hour [that run's a1#1]."
+    assert citations(by_item.text) == []
     assert (by_item.places, by_item.state) == (
         (Place("tokens.py", 2, 2),),
         "unchanged",
