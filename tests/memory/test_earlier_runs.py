@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -551,6 +553,27 @@ def test_many_threads_ask_at_once_while_runs_come_and_go(
 
     assert failures == []
     assert found == [1] * 12
+
+
+ASKS = """
+import sys
+from pathlib import Path
+from orchestrator.memory.earlier_runs import EarlierRuns
+runs, work = map(Path, sys.argv[1:])
+memory = EarlierRuns(runs, workspace=work, current="", redact=str)
+print(*[len(memory.recall(["access tokens were counted"], most=50)) for _ in range(3)])
+"""
+
+
+def test_many_processes_make_one_index(runs: Path, work: Path) -> None:
+    for day in range(1, 31):
+        claim = item(f"Access tokens were counted: {day} of them.")
+        past_run(runs, run_name(day), workspace=work, findings=[claim])
+
+    command = [sys.executable, "-c", ASKS, str(runs), str(work)]
+    asking = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(3)]
+
+    assert [each.communicate()[0].split() for each in asking] == [[b"30"] * 3] * 3
 
 
 # The real program.
