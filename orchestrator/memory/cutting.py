@@ -14,7 +14,8 @@ _WIDE_CHARS = 3
 """So many ordinary characters weigh as one of another script: 200 of Han, 600 of
 English, at most 250 tokens either way."""
 
-_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
+_CLOSING = re.compile(r"[ \t]#+$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _LIST_ITEM = re.compile(r"\s{0,3}(?:[-*+]|\d{1,9}[.)])\s")
 _SENTENCE_END = re.compile(
@@ -150,10 +151,10 @@ def _lines(report: str) -> Iterator[tuple[str, str]]:
 
 
 def _heading(line: str) -> tuple[int, str]:
-    match = _HEADING.match(line)
-    if match is None:
-        raise ValueError("no heading")
-    return len(match[1]), (match[2] or "").strip()
+    """Return the level of a heading, from 1, and its words."""
+    whole = line.strip()
+    name = whole.lstrip("#")
+    return len(whole) - len(name), _CLOSING.sub("", name).strip()
 
 
 def _path(above: dict[int, str]) -> str:

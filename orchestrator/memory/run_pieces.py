@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -47,10 +48,12 @@ class Piece:
     def key(self) -> str:
         """Return its key in the index: the heading, and signs that are no words.
 
-        A number in plain digits would be found by every question that names one.
+        They tell the number and the text, so that no row of before finds another text.
+        In plain figures they would be found by every question that names a number.
         """
-        signs = (chr(_BRAILLE + byte) for byte in self.number.to_bytes(2, "big"))
-        return f"{self.heading} {''.join(signs)}"
+        digest = hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).digest()
+        marks = self.number.to_bytes(2, "big") + digest[:4]
+        return f"{self.heading} {''.join(chr(_BRAILLE + mark) for mark in marks)}"
 
 
 def pieces_of(head: Head, delivered: Delivered) -> list[Piece]:

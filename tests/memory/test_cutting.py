@@ -58,6 +58,27 @@ def test_each_section_has_the_headings_above_it_and_not_the_title() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("line", "heading"),
+    [
+        ("## A b", "A b"),
+        ("  ###\tA b  ", "A b"),
+        ("## A b ##", "A b"),
+        ("## C#", "C#"),
+        ("##", ""),
+        ("## ##", ""),
+        ("##A b", None),
+        ("####### A b", None),
+        ("    ## A b", None),
+    ],
+)
+def test_what_is_a_heading_and_what_is_not(line: str, heading: str | None) -> None:
+    [*_, last] = sections(f"# Title\n\n{line}\n\nText.\n")
+
+    assert (last.text == "Text.") == (heading is not None)
+    assert last.heading == (heading or "")
+
+
 def test_paragraphs_that_do_not_fit_together_are_pieces_of_their_own() -> None:
     first, second = "One word. " * 40, "Two words. " * 40
 

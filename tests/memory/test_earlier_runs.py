@@ -397,6 +397,28 @@ def test_where_many_are_new_the_newest_are_read_first_and_the_rest_later(
     assert told[-1] == ""
 
 
+@pytest.mark.parametrize("now", ["running", "other workspace", "gone", "other text"])
+def test_what_the_index_says_is_believed_of_no_run_that_has_changed(
+    runs: Path, work: Path, now: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    past_run(runs, run_name(1), workspace=work, findings=[CLAIM])
+    memory = earlier(runs, work)
+    assert len(memory.recall(["access tokens"])) == 1
+
+    monkeypatch.setattr(earlier_runs, "MAX_NEW", 0)
+    shutil.rmtree(runs / run_name(1))
+    if now != "gone":
+        past_run(
+            runs,
+            run_name(1),
+            workspace=work.parent if now == "other workspace" else work,
+            state="running" if now == "running" else "done",
+            findings=[item("Nothing is known.")] if now == "other text" else [CLAIM],
+        )
+
+    assert memory.recall(["access tokens"]) == []
+
+
 def test_all_can_be_read_before_anything_is_asked(
     runs: Path, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -454,8 +476,10 @@ def test_broken_findings_take_nothing_else_along(
     folder = past_run(runs, run_name(1), workspace=work, report=REPORT)
     (folder / "agents/a1/findings.json").write_bytes(findings)
     (folder / "agents/a2").mkdir()
+    past_run(runs, run_name(2), workspace=work, report="## Flat\n\nNo agents.\n")
+    shutil.rmtree(runs / run_name(2) / "agents")
 
-    assert len(asked(runs, work, "signed cookies")) == 1
+    assert len(asked(runs, work, "signed cookies", "no agents")) == 2
 
 
 def test_one_broken_item_leaves_the_numbers_of_the_others(
