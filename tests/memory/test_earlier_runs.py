@@ -14,7 +14,6 @@ from typing import Any
 import orjson
 import pytest
 from past_runs import item, past_run, run_name
-from real_runs import offline_run
 
 from orchestrator.errors import StoreError
 from orchestrator.evidence import citations
@@ -598,25 +597,3 @@ def test_many_processes_make_one_index(runs: Path, work: Path) -> None:
     asking = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(3)]
 
     assert [each.communicate()[0].split() for each in asking] == [[b"30"] * 3] * 3
-
-
-# The real program.
-
-
-def test_what_a_real_run_left_is_found(tmp_path: Path) -> None:
-    done = offline_run(tmp_path)
-    work = tmp_path / "work"
-
-    found = asked(tmp_path / "runs", work, "How long do refunds take?")
-
-    assert found
-    assert {each.run for each in found} == {done.id}
-    [claim] = [each for each in found if "14 days" in each.text]
-    assert claim.places[0].path == "refunds.md"
-    assert claim.state == "unchanged"
-    assert claim.when
-
-    (work / "refunds.md").write_text("# Refunds\n\nNone at all.\n")
-    states = {each.state for each in asked(tmp_path / "runs", work, "refund 14 days")}
-    assert "changed" in states
-    assert asked(tmp_path / "runs", work, "refund", current=done.id) == []
