@@ -104,7 +104,7 @@ class Meaning:
             return False
         sql = (
             "SELECT id, text FROM pieces JOIN pending ON pending.piece = pieces.id"
-            f" ORDER BY id LIMIT {_BATCH}"  # noqa: S608
+            f" ORDER BY id LIMIT {_BATCH}"
         )
         with self._file.reading() as connection:
             rows = connection.execute(sql).fetchall()

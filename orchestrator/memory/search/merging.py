@@ -55,7 +55,10 @@ class _Seen:
 
 
 def search(
-    connection: sqlite3.Connection, queries: Sequence[Asked], compared: Compared | None, most: int
+    connection: sqlite3.Connection,
+    queries: Sequence[Asked],
+    compared: Compared | None,
+    most: int,
 ) -> list[Found]:
     """Return the entries that fit best, the best first, newer ones among equals.
 

@@ -206,9 +206,7 @@ def _unknown(query: Asked, spread: Spread) -> frozenset[Term]:
         for at, term in enumerate(wide)
         if unseen[at]
         and not (at and unseen[at - 1] and _follows(wide[at - 1], term))
-        and not (
-            at + 1 < len(wide) and unseen[at + 1] and _follows(term, wide[at + 1])
-        )
+        and not (at + 1 < len(wide) and unseen[at + 1] and _follows(term, wide[at + 1]))
     )
 
 

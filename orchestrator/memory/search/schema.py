@@ -49,7 +49,7 @@ INSERT INTO facts VALUES ('version', '0');
 """
 
 
-class Damaged(Exception):  # noqa: N818
+class Damaged(Exception):
     """The file is no index of ours, or was replaced while it was used."""
 
 
