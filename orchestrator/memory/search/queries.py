@@ -110,7 +110,9 @@ def asked(query: str) -> Asked:
     if not terms:
         terms = dict.fromkeys(_lone(lexemes))
     if all(term.is_extra for term in terms):
-        terms = dict.fromkeys(dataclasses.replace(term, is_extra=False) for term in terms)
+        terms = dict.fromkeys(
+            dataclasses.replace(term, is_extra=False) for term in terms
+        )
     strict, shapes = set[str](), dict[tuple[str, str], None]()
     for chunk in lexemes:
         if isinstance(chunk, Chunk):
