@@ -82,6 +82,10 @@ class Calibration:
         """Whether the embedder tells what belongs together from what does not."""
         return self.related - self.unrelated > max(2 * self.spread, 1e-6)
 
+    def share(self, cosine: float) -> float:
+        """Return 0 for the cosine of unrelated texts or less, 1 for that of related."""
+        return max(0.0, (cosine - self.unrelated) / (self.related - self.unrelated))
+
     def text(self) -> str:
         """Return it as it is kept."""
         return json.dumps(asdict(self))

@@ -55,12 +55,17 @@ class _Seen:
 
 
 def search(
-    connection: sqlite3.Connection, queries: Sequence[Asked], compared: Compared | None, most: int
+    connection: sqlite3.Connection,
+    counts: ranking.Counts,
+    queries: Sequence[Asked],
+    compared: Compared | None,
+    most: int,
 ) -> list[Found]:
     """Return the entries that fit best, the best first, newer ones among equals.
 
     Args:
         connection: sees one state of the index.
+        counts: how common terms are.
         queries: phrasings of one question.
         compared: the likeness of all pieces to each of them; None: words alone.
         most: entries at most.
@@ -71,7 +76,7 @@ def search(
     numbers = ranking.sharpened(connection, numbers)
     seen: dict[int, _Seen] = {}
     for at, query in enumerate(queries):
-        spread = ranking.counted(connection, query.terms)
+        spread = ranking.counted(connection, counts, query.terms)
         hits = ranking.candidates(connection, query, numbers, spread)
         if compared is None:
             for hit in hits:
@@ -120,9 +125,7 @@ def _merge(
 def _alike(scale: Calibration, likeness: Likeness, at: int | None) -> float:
     if at is None:
         return 0.0
-    cosine = float(likeness.cosines[at])
-    share = (cosine - scale.unrelated) / (scale.related - scale.unrelated)
-    return OF_LIKENESS * max(0.0, share)
+    return OF_LIKENESS * scale.share(float(likeness.cosines[at]))
 
 
 def _allowed(

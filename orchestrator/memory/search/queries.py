@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -60,6 +60,11 @@ class Numbers:
     def __or__(self, other: Numbers) -> Numbers:
         shapes = dict.fromkeys((*self.shapes, *other.shapes))
         return Numbers(self.strict | other.strict, tuple(shapes))
+
+    def held(self, terms: Collection[str]) -> int:
+        """Return whether a number of ours is in a text (1), and by its name too (2)."""
+        is_there = not self.strict.isdisjoint(terms)
+        return is_there + any(term in terms for term, _ in self.shapes)
 
     def allow(self, terms: Iterable[str]) -> bool:
         """Return whether a text may be meant: none of its numbers stands for ours."""
@@ -113,7 +118,9 @@ def asked(query: str) -> Asked:
     if not terms:
         terms = dict.fromkeys(_lone(lexemes))
     if all(term.is_extra for term in terms):
-        terms = dict.fromkeys(dataclasses.replace(term, is_extra=False) for term in terms)
+        terms = dict.fromkeys(
+            dataclasses.replace(term, is_extra=False) for term in terms
+        )
     strict, shapes = set[str](), dict[tuple[str, str], None]()
     for chunk in lexemes:
         if isinstance(chunk, Chunk):
@@ -136,15 +143,20 @@ def _of_lexemes(lexemes: Sequence[Wide | Chunk]) -> Iterator[Term]:
         elif each.is_plain:
             word = each.parts[0]
             if word not in STOP_WORDS and len(word) > 1:
-                yield _word(stem(word))
+                yield _word(word)
+                if stem(word) != word:
+                    yield Term((word,), is_extra=True)
         else:
             yield from _of_chunk(each)
 
 
-def _word(stemmed: str) -> Term:
-    """Return an English word, or what stands for it in Chinese."""
-    wide = (word[:2] for word in in_chinese(stemmed))
-    return Term((stemmed, *wide))
+def _word(word: str) -> Term:
+    """Return an English word, or what stands for it in Chinese.
+
+    Unstemmed as well: a name that is written in one (`GETUSERIDS`) has no plural.
+    """
+    wide = (each[:2] for each in in_chinese(stem(word)))
+    return Term(tuple(dict.fromkeys((stem(word), word, *wide))))
 
 
 def _of_wide(wide: Wide) -> Iterator[Term]:

@@ -45,11 +45,11 @@ CREATE VIRTUAL TABLE spread USING fts5vocab ('words', 'row');
 CREATE TABLE vectors (piece INTEGER PRIMARY KEY, vector BLOB NOT NULL);
 CREATE TABLE pending (piece INTEGER PRIMARY KEY);
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-INSERT INTO facts VALUES ('version', '0');
+INSERT INTO facts VALUES ('version', '0'), ('pieces', '0');
 """
 
 
-class Damaged(Exception):  # noqa: N818
+class Damaged(Exception):
     """The file is no index of ours, or was replaced while it was used."""
 
 
