@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Final, Protocol
 from urllib.parse import urlsplit
+
+import anyio
 
 from orchestrator.errors import EmbedderError, SpecError
 from orchestrator.extras import how_to_install, is_installed
@@ -75,9 +79,7 @@ class OpenAiEmbedder:
         return found
 
     def _answer(self, texts: list[str]) -> bytes:
-        # Loaded at first use: most processes never embed anything.
-        import anyio
-        import httpcore2
+        import httpcore2  # noqa: PLC0415 - most processes never embed anything
 
         headers = [("Content-Type", "application/json"), ("Accept", "application/json")]
         if self._key:
@@ -103,11 +105,11 @@ class OpenAiEmbedder:
                         if len(body) > _MOST_BYTES:
                             raise EmbedderError("the endpoint sends too much")
                     if response.status != 200:
-                        raise EmbedderError(self._refused(response.status, body))
+                        raise EmbedderError(self._refused(response.status, bytes(body)))
                     return bytes(body)
 
         try:
-            return anyio.run(ask)
+            return _in_thread(lambda: anyio.run(ask), self._limit_s)
         except TimeoutError as error:
             told = f"the endpoint did not answer within {self._limit_s:g} s"
             raise EmbedderError(told) from error
@@ -146,6 +148,24 @@ def _vectors(body: bytes, wanted: int) -> list[Sequence[float]]:
     return list(found)
 
 
+def _in_thread(work: Callable[[], bytes], limit_s: float) -> bytes:
+    """Return what `work` returns, in a thread of its own: ours may have a loop.
+
+    Raises:
+        TimeoutError: it hangs where it cannot be stopped, such as in a look-up.
+    """
+    done: Future[bytes] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+            done.set_exception(error)
+
+    threading.Thread(target=run, daemon=True, name="embedder").start()
+    return done.result(limit_s + 1)
+
+
 def embedder_of(settings: Settings, env: Mapping[str, str]) -> Embedder | None:
     """Return the embedder that the settings ask for; None: words are enough.
 
@@ -159,7 +179,9 @@ def embedder_of(settings: Settings, env: Mapping[str, str]) -> Embedder | None:
         if not is_installed("semantic"):
             told = f"`local` is not installed; {how_to_install('semantic')}"
             raise SpecError(told, field="ORCHESTRATE_EMBEDDER")
-        from orchestrator.memory.local_embedder import LocalEmbedder
+        from orchestrator.memory.local_embedder import (  # noqa: PLC0415 - an extra
+            LocalEmbedder,
+        )
 
         return LocalEmbedder()
     model = chosen.removeprefix("openai:")
