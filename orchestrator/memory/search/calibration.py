@@ -19,7 +19,7 @@ __all__ = ["PAIRS", "Calibration", "calibrated", "read_calibration"]
 PAIRS: Final = (
     (
         "How do I reset the device?",
-        "factory settings: Hold the small button for ten seconds until the lamp blinks.",
+        "factory settings: Hold the small button for ten seconds until it blinks.",
     ),
     (
         "Where are the log files?",
@@ -81,6 +81,10 @@ class Calibration:
     def is_usable(self) -> bool:
         """Whether the embedder tells what belongs together from what does not."""
         return self.related - self.unrelated > max(2 * self.spread, 1e-6)
+
+    def share(self, cosine: float) -> float:
+        """Return 0 for the cosine of unrelated texts or less, 1 for that of related."""
+        return max(0.0, (cosine - self.unrelated) / (self.related - self.unrelated))
 
     def text(self) -> str:
         """Return it as it is kept."""

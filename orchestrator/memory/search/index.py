@@ -1,8 +1,8 @@
 """The index of one scope: derived from its topic files, and never the truth.
 
 Every call stands alone: it opens what it needs, sees one state, and leaves nothing
-locked. Where the file is damaged, or of another form, it is made anew and empty, so that
-`stamps` asks its owner for all topics again.
+locked. Where the file is damaged, or of another form, it is made anew and empty, so
+that `stamps` asks its owner for all topics again.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from orchestrator.memory.embedding import Embedder
 from orchestrator.memory.entries import Topic
 from orchestrator.memory.search import rows
+from orchestrator.memory.search.duplicates import duplicates
 from orchestrator.memory.search.meaning import Meaning
 from orchestrator.memory.search.merging import Found, search
 from orchestrator.memory.search.queries import asked
+from orchestrator.memory.search.ranking import Counts
 from orchestrator.memory.search.rows import Stamp
 from orchestrator.memory.search.schema import Damaged, File
 
@@ -53,6 +55,7 @@ class Index:
             monotonic: seconds from an arbitrary start.
         """
         self._file = File(path)
+        self._counts = Counts()
         self._meaning = (
             Meaning(self._file, embedder, monotonic=monotonic) if embedder else None
         )
@@ -100,6 +103,7 @@ class Index:
         return self._read(
             lambda connection: search(
                 connection,
+                self._counts,
                 wanted,
                 meaning.likeness(connection, vectors) if meaning else None,
                 most,
@@ -111,6 +115,23 @@ class Index:
         sql = "SELECT topic FROM entries WHERE folded = ? ORDER BY id LIMIT 1"
         row = self._read(lambda link: link.execute(sql, (folded_key,)).fetchone())
         return str(row[0]) if row else None
+
+    def near(self, key: str, value: str) -> list[Found]:
+        """Return the entries that probably say the same, the nearest first.
+
+        Args:
+            key: of an entry; the one in the index with that key is left out.
+            value: its value.
+        """
+        meaning = self._meaning
+        vectors = meaning.of_texts([f"{key}: {value}"]) if meaning else []
+
+        def work(connection: sqlite3.Connection) -> list[Found]:
+            compared = meaning.likeness(connection, vectors) if meaning else None
+            first = (compared[0], compared[1][0]) if compared else None
+            return duplicates(connection, self._counts, key, value, first)
+
+        return self._read(work)
 
     def erase(self, topic: str, key: str) -> None:
         """Take out one entry, so that no byte of it is left in the file."""

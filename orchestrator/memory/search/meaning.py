@@ -68,11 +68,13 @@ class Meaning:
 
     def of_queries(self, queries: Sequence[str]) -> list[bytes]:
         """Return a vector for each query; none at all where there are none."""
-        self.catch_up()
-        if not self._is_awake():
-            return []
         # Entries are no questions: without its mark one is nearer to what answers it.
-        return self._embedded([query.rstrip("?？!！。. ") for query in queries])
+        return self.of_texts([query.rstrip("?？!！。. ") for query in queries])
+
+    def of_texts(self, texts: Sequence[str]) -> list[bytes]:
+        """Return a vector for each text; none at all where there are none."""
+        self.catch_up()
+        return self._embedded(texts) if self._is_awake() else []
 
     def likeness(
         self, connection: sqlite3.Connection, vectors: Sequence[bytes]
@@ -104,10 +106,10 @@ class Meaning:
             return False
         sql = (
             "SELECT id, text FROM pieces JOIN pending ON pending.piece = pieces.id"
-            f" ORDER BY id LIMIT {_BATCH}"
+            " ORDER BY id LIMIT ?"
         )
         with self._file.reading() as connection:
-            rows = connection.execute(sql).fetchall()
+            rows = connection.execute(sql, (_BATCH,)).fetchall()
         if not rows:
             return False
         vectors = self._embedded([text for _, text in rows])

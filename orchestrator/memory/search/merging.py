@@ -56,6 +56,7 @@ class _Seen:
 
 def search(
     connection: sqlite3.Connection,
+    counts: ranking.Counts,
     queries: Sequence[Asked],
     compared: Compared | None,
     most: int,
@@ -64,6 +65,7 @@ def search(
 
     Args:
         connection: sees one state of the index.
+        counts: how common terms are.
         queries: phrasings of one question.
         compared: the likeness of all pieces to each of them; None: words alone.
         most: entries at most.
@@ -74,7 +76,7 @@ def search(
     numbers = ranking.sharpened(connection, numbers)
     seen: dict[int, _Seen] = {}
     for at, query in enumerate(queries):
-        spread = ranking.counted(connection, query.terms)
+        spread = ranking.counted(connection, counts, query.terms)
         hits = ranking.candidates(connection, query, numbers, spread)
         if compared is None:
             for hit in hits:
@@ -123,15 +125,13 @@ def _merge(
 def _alike(scale: Calibration, likeness: Likeness, at: int | None) -> float:
     if at is None:
         return 0.0
-    cosine = float(likeness.cosines[at])
-    share = (cosine - scale.unrelated) / (scale.related - scale.unrelated)
-    return OF_LIKENESS * max(0.0, share)
+    return OF_LIKENESS * scale.share(float(likeness.cosines[at]))
 
 
 def _allowed(
     connection: sqlite3.Connection, pieces: Iterable[int], numbers: Numbers
 ) -> dict[int, int]:
-    """Return the entry of each piece whose numbers are not other ones than asked for."""
+    """Return the entry of each piece that names no other number than asked for."""
     found = {}
     sql = "SELECT entry, heading, body FROM pieces WHERE id = ?"
     for piece in pieces:

@@ -13,8 +13,29 @@ from typing import Final
 __all__ = ["STOP_WORDS", "WIDE_STOPS", "stem"]
 
 STOP_WORDS: Final = frozenset(
-    ["a", "about", "above", "after", "again", "all", "also", "am", "an", "and", "any", "anyone", "anything", "are", "as", "at", "be", "because", "been", "before", "being", "below", "between", "both", "but", "by", "can", "cannot", "could", "current", "currently", "did", "do", "does", "doing", "done", "down", "during", "each", "else", "every", "exactly", "few", "for", "from", "further", "get", "gets", "give", "go", "goes", "got", "had", "has", "have", "having", "he", "her", "here", "him", "his", "how", "i", "if", "in", "into", "is", "it", "its", "itself", "just", "know", "let", "like", "long", "lot", "make", "many", "may", "me", "might", "more", "most", "much", "must", "my", "need", "needs", "no", "nor", "not", "now", "of", "off", "ok", "on", "once", "one", "only", "or", "other", "our", "out", "over", "own", "please", "remember", "remind", "same", "say", "says", "she", "should", "so", "some", "someone", "something", "still", "such", "tell", "than", "that", "the", "their", "them", "then", "there", "these", "they", "thing", "things", "this", "those", "through", "to", "too", "under", "until", "up", "us", "use", "used", "uses", "using", "very", "want", "wants", "was", "we", "were", "what", "whatever", "when", "where", "whether", "which", "while", "who", "whom", "whose", "why", "will", "with", "without", "would", "you", "your", "yours"]
-)
+    {
+        "a", "about", "above", "after", "again", "all", "also", "am", "an",
+        "and", "any", "anyone", "anything", "are", "as", "at", "be", "because",
+        "been", "before", "being", "below", "between", "both", "but", "by",
+        "can", "cannot", "could", "current", "currently", "did", "do", "does",
+        "doing", "done", "down", "during", "each", "else", "every", "exactly",
+        "few", "for", "from", "further", "get", "gets", "give", "go", "goes",
+        "got", "had", "has", "have", "having", "he", "her", "here", "him",
+        "his", "how", "i", "if", "in", "into", "is", "it", "its", "itself",
+        "just", "know", "let", "like", "long", "lot", "make", "many", "may",
+        "me", "might", "more", "most", "much", "must", "my", "need", "needs",
+        "no", "nor", "not", "now", "of", "off", "ok", "on", "once", "one",
+        "only", "or", "other", "our", "out", "over", "own", "please",
+        "remember", "remind", "same", "say", "says", "she", "should", "so",
+        "some", "someone", "something", "still", "such", "tell", "than", "that",
+        "the", "their", "them", "then", "there", "these", "they", "thing",
+        "things", "this", "those", "through", "to", "too", "under", "until",
+        "up", "us", "use", "used", "uses", "using", "very", "want", "wants",
+        "was", "we", "were", "what", "whatever", "when", "where", "whether",
+        "which", "while", "who", "whom", "whose", "why", "will", "with",
+        "without", "would", "you", "your", "yours",
+    }
+)  # fmt: skip
 """Left out of queries and of the index; within a name (`is_on`) they count."""
 
 WIDE_STOPS: Final = re.compile(
