@@ -6,6 +6,7 @@ has a meaning of its own.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,11 +32,13 @@ class Term:
         forms: terms of the index; one of them is enough.
         is_start: `forms` are beginnings of terms.
         is_extra: adds to the rank where it is there, and is not missed elsewhere.
+        is_wide: a pair of characters of East Asia, which need not be a word.
     """
 
     forms: tuple[str, ...]
     is_start: bool = False
     is_extra: bool = False
+    is_wide: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,7 @@ def asked(query: str) -> Asked:
     if not terms:
         terms = dict.fromkeys(_lone(lexemes))
     if all(term.is_extra for term in terms):
-        terms = dict.fromkeys(Term(term.forms, term.is_start) for term in terms)
+        terms = dict.fromkeys(dataclasses.replace(term, is_extra=False) for term in terms)
     strict, shapes = set[str](), dict[tuple[str, str], None]()
     for chunk in lexemes:
         if isinstance(chunk, Chunk):
@@ -138,7 +141,7 @@ def _of_lexemes(lexemes: Sequence[Wide | Chunk]) -> Iterator[Term]:
 def _of_wide(wide: Wide) -> Iterator[Term]:
     for run in WIDE_STOPS.split(wide.text):
         for at in range(len(run) - 1):
-            yield Term((run[at : at + 2],))
+            yield Term((run[at : at + 2],), is_wide=True)
 
 
 def _lone(lexemes: Sequence[Wide | Chunk]) -> Iterator[Term]:
@@ -147,7 +150,7 @@ def _lone(lexemes: Sequence[Wide | Chunk]) -> Iterator[Term]:
         if isinstance(each, Wide):
             for run in WIDE_STOPS.split(each.text):
                 if run:
-                    yield Term((run,), is_start=True)
+                    yield Term((run,), is_start=True, is_wide=True)
         elif each.is_plain:
             yield Term((stem(each.parts[0]),))
 

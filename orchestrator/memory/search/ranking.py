@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestrator.memory.search.queries import Asked, Numbers, Term
+from orchestrator.memory.search.words import is_number
 
 __all__ = ["Hit", "candidates", "counted"]
 
@@ -133,7 +134,8 @@ def _judged(
     if not numbers.allow(held):
         return None
     length = 1 - _B + _B * (len(heading) + len(body)) / average
-    total = covered = gained = extra = 0.0
+    total = covered = gained = extra = named = 0.0
+    is_wide = _is_wide(in_heading, in_body)
     for term in query.terms:
         weight = spread.weight(term)
         times = sum(
@@ -143,14 +145,43 @@ def _judged(
         if term.is_extra:
             extra += gain
             continue
-        total += weight
+        total += weight if times else weight * _missed(term, spread, is_wide)
         covered += weight if times else 0
+        if in_heading.keys() & set(term.forms):
+            named += weight
         gained += gain
     if not total:
         return None
     coverage = covered / total
     score = (gained + _EXTRA * extra) / total * (0.5 + 0.5 * coverage)
+    coverage += NAMED * named / total
     return Hit(piece, entry, score, coverage)
+
+
+def _missed(term: Term, spread: Spread, is_wide: bool) -> float:
+    """Return how much it counts that a piece does not hold a term, 0 to 1.
+
+    Less where it cannot: a pair of characters that nobody wrote may be the end of one
+    word and the start of the next, and another language has other words.
+    """
+    if term.is_wide:
+        return UNSEEN_WIDE if not spread.of_terms[term] or not is_wide else 1
+    return OTHER_SCRIPT if is_wide and not is_number(term.forms[0]) else 1
+
+
+NAMED = 0.15
+UNSEEN_WIDE = 0.4
+OTHER_SCRIPT = 0.5
+
+
+def _is_wide(heading: Counter[str], body: Counter[str]) -> bool:
+    """Return whether most of a piece is written in characters of East Asia."""
+    terms = [*heading, *body]
+    return 2 * sum(map(_starts_wide, terms)) > len(terms)
+
+
+def _starts_wide(term: str) -> bool:
+    return term[0] >= "\u3005"
 
 
 def _forms(term: Term, held: Iterable[str]) -> Iterable[str]:
