@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
@@ -103,11 +105,11 @@ class OpenAiEmbedder:
                         if len(body) > _MOST_BYTES:
                             raise EmbedderError("the endpoint sends too much")
                     if response.status != 200:
-                        raise EmbedderError(self._refused(response.status, body))
+                        raise EmbedderError(self._refused(response.status, bytes(body)))
                     return bytes(body)
 
         try:
-            return anyio.run(ask)
+            return _in_thread(lambda: anyio.run(ask), self._limit_s)
         except TimeoutError as error:
             told = f"the endpoint did not answer within {self._limit_s:g} s"
             raise EmbedderError(told) from error
@@ -144,6 +146,24 @@ def _vectors(body: bytes, wanted: int) -> list[Sequence[float]]:
     if not all(math.isfinite(each) for vector in found for each in vector):
         raise EmbedderError("the vectors of the endpoint hold what is no number")
     return list(found)
+
+
+def _in_thread(work: Callable[[], bytes], limit_s: float) -> bytes:
+    """Return what `work` returns, in a thread of its own: ours may have a loop.
+
+    Raises:
+        TimeoutError: it hangs where it cannot be stopped, such as in a look-up.
+    """
+    done: Future[bytes] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - raised where it is waited for
+            done.set_exception(error)
+
+    threading.Thread(target=run, daemon=True, name="embedder").start()
+    return done.result(limit_s + 1)
 
 
 def embedder_of(settings: Settings, env: Mapping[str, str]) -> Embedder | None:

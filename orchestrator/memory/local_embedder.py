@@ -40,9 +40,7 @@ class LocalEmbedder:
         Raises:
             EmbedderError: the extra `semantic` is not installed, or is broken.
         """
-        cut = [
-            text[:_MOST_CHARS].encode("utf-8", "replace").decode() for text in texts
-        ]
+        cut = [text[:_MOST_CHARS].encode("utf-8", "replace").decode() for text in texts]
         found: list[Sequence[float]] = []
         with self._lock:
             if self._encode is None:
@@ -58,5 +56,7 @@ class LocalEmbedder:
             encode: Callable[[list[str]], Any] = USE(threads=self._threads).encode
             encode(["ready"])
         except (ImportError, OSError, ValueError) as error:
-            raise EmbedderError(f"the local encoder cannot be loaded: {error}") from error
+            raise EmbedderError(
+                f"the local encoder cannot be loaded: {error}"
+            ) from error
         return encode

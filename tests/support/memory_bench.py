@@ -11,7 +11,15 @@ from typing import Final
 
 from orchestrator.memory.entries import Entry, Topic
 
-__all__ = ["Figures", "Question", "Search", "measured", "questions", "topics"]
+__all__ = [
+    "Figures",
+    "Question",
+    "Search",
+    "is_of_a_number",
+    "measured",
+    "questions",
+    "topics",
+]
 
 _DATA: Final = Path(__file__).parents[1] / "data" / "memory"
 

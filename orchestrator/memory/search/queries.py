@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from orchestrator.memory.search.glossary import in_chinese, in_english, longest
 from orchestrator.memory.search.stems import STOP_WORDS, WIDE_STOPS, stem
 from orchestrator.memory.search.words import DOT, Chunk, Wide, is_number, lexed
 
-__all__ = ["Asked", "Numbers", "Term", "asked"]
+__all__ = ["YEAR", "Asked", "Numbers", "Term", "asked", "shape_of"]
 
 _QUERY_CHARS: Final = 4_000
 _MOST_TERMS: Final = 48
 _QUOTED: Final = re.compile(r"[`\"“「『]([^`\"”」』\n]{2,120})[`\"”」』]")
 _STRICT_DIGITS: Final = 3
+YEAR: Final = "year"
+"""The shape of all years."""
 _FIGURES: Final = re.compile(r"\d+")
 
 
@@ -58,6 +61,11 @@ class Numbers:
         shapes = dict.fromkeys((*self.shapes, *other.shapes))
         return Numbers(self.strict | other.strict, tuple(shapes))
 
+    def held(self, terms: Collection[str]) -> int:
+        """Return whether a number of ours is in a text (1), and by its name too (2)."""
+        is_there = not self.strict.isdisjoint(terms)
+        return is_there + any(term in terms for term, _ in self.shapes)
+
     def allow(self, terms: Iterable[str]) -> bool:
         """Return whether a text may be meant: none of its numbers stands for ours."""
         if not self.strict and not self.shapes:
@@ -83,7 +91,7 @@ def shape_of(term: str) -> str:
     A number alone has none, but for a year: it may count anything.
     """
     if term.isdigit():
-        return "year" if _is_year(term) else ""
+        return YEAR if _is_year(term) else ""
     return _FIGURES.sub("0", term)
 
 
@@ -110,7 +118,9 @@ def asked(query: str) -> Asked:
     if not terms:
         terms = dict.fromkeys(_lone(lexemes))
     if all(term.is_extra for term in terms):
-        terms = dict.fromkeys(dataclasses.replace(term, is_extra=False) for term in terms)
+        terms = dict.fromkeys(
+            dataclasses.replace(term, is_extra=False) for term in terms
+        )
     strict, shapes = set[str](), dict[tuple[str, str], None]()
     for chunk in lexemes:
         if isinstance(chunk, Chunk):
@@ -133,15 +143,39 @@ def _of_lexemes(lexemes: Sequence[Wide | Chunk]) -> Iterator[Term]:
         elif each.is_plain:
             word = each.parts[0]
             if word not in STOP_WORDS and len(word) > 1:
-                yield Term((stem(word),))
+                yield _word(word)
+                if stem(word) != word:
+                    yield Term((word,), is_extra=True)
         else:
             yield from _of_chunk(each)
 
 
+def _word(word: str) -> Term:
+    """Return an English word, or what stands for it in Chinese.
+
+    Unstemmed as well: a name that is written in one (`GETUSERIDS`) has no plural.
+    """
+    wide = (each[:2] for each in in_chinese(stem(word)))
+    return Term(tuple(dict.fromkeys((stem(word), word, *wide))))
+
+
 def _of_wide(wide: Wide) -> Iterator[Term]:
     for run in WIDE_STOPS.split(wide.text):
+        english = _translated(run)
         for at in range(len(run) - 1):
-            yield Term((run[at : at + 2],), is_wide=True)
+            yield Term((run[at : at + 2], *english.get(at, ())), is_wide=True)
+
+
+def _translated(run: str) -> dict[int, tuple[str, ...]]:
+    """Return English stems for each pair of characters within a known word."""
+    found: dict[int, tuple[str, ...]] = {}
+    at = 0
+    while at < len(run) - 1:
+        word = longest(run, at)
+        for inside in range(len(word) - 1):
+            found[at + inside] = in_english(word)
+        at += max(len(word), 1)
+    return found
 
 
 def _lone(lexemes: Sequence[Wide | Chunk]) -> Iterator[Term]:

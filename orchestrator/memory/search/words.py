@@ -18,7 +18,7 @@ from typing import Final
 
 from orchestrator.memory.search.stems import STOP_WORDS, stem
 
-__all__ = ["DOT", "Chunk", "Wide", "is_number", "lexed", "terms_of"]
+__all__ = ["DOT", "Chunk", "Wide", "is_number", "lexed", "lexed_words", "terms_of"]
 
 DOT: Final = "\u00b7"
 """Stands within a term for what joins its parts; no blank of the tokenizer."""
@@ -169,6 +169,13 @@ def _normal(found: re.Match[str]) -> str:
     if number := found["number"]:
         return number.replace(".", DOT)
     return found["word"].casefold()
+
+
+def lexed_words(text: str) -> Iterator[str]:
+    """Yield the plain words of a text, folded, those that say nothing too."""
+    for each in lexed(text):
+        if isinstance(each, Chunk) and each.is_plain:
+            yield each.parts[0]
 
 
 def terms_of(text: str) -> list[str]:
