@@ -17,9 +17,10 @@ from orchestrator.errors import StoreError
 from orchestrator.evidence import fold
 from orchestrator.memory.embedding import Embedder
 from orchestrator.memory.entries import Place
-from orchestrator.memory.quotes_now import QuotesNow, State
+from orchestrator.memory.quotes_now import QuotesNow
 from orchestrator.memory.run_pieces import Piece, pieces_of, topic_of
 from orchestrator.memory.run_records import Delivered, Head
+from orchestrator.memory.seals import State
 from orchestrator.memory.search.index import Index, Stamp
 
 __all__ = ["MAX_RUNS", "EarlierRuns", "FromRun"]
@@ -55,7 +56,7 @@ class FromRun:
             that it is an item of that run.
         places: where it can be checked; with the lines of now where they have moved.
         state: of the worst place: `gone` (no such file), `changed` (the words are not
-            in it any more), `moved`, `unchanged`, else `unknown`.
+            in it any more), `unknown`, `moved`, `unchanged`.
         objective: what that run was to do, in short.
     """
 
@@ -106,9 +107,9 @@ class EarlierRuns:
         self._current = current
         self._redact = redact
         mark = hashlib.sha256(os.fsencode(self._workspace)).hexdigest()[:16]
-        self._index = Index(
-            index_path or self._runs_dir / INDEX_FOLDER / f"{mark}.sqlite", embedder
-        )
+        path = index_path or self._runs_dir / INDEX_FOLDER / f"{mark}.sqlite"
+        # Many runs may be new at once: vectors are made at the end, not for each.
+        self._rows, self._index = Index(path), Index(path, embedder)
         # Rows made for another workspace or folder are never taken for ours.
         both = os.fsencode(self._workspace) + b"\0" + os.fsencode(self._runs_dir)
         self._salt = int.from_bytes(hashlib.sha256(both).digest()[:6], "big")
@@ -184,7 +185,7 @@ class EarlierRuns:
         if not self._runs_dir.is_dir():
             return
         with self._refreshing, _told():
-            known = self._index.stamps()
+            known = self._rows.stamps()
             round_ = _Round(most_new)
             kept: set[str] = set()
             own = 0
@@ -197,7 +198,7 @@ class EarlierRuns:
                 if own == MAX_RUNS:
                     break
             if gone := known.keys() - kept:
-                self._index.remove(sorted(gone))
+                self._rows.remove(sorted(gone))
             self._waiting = round_.waiting
 
     def _brought(self, run: str, known: Stamp, this: _Round) -> Stamp:
@@ -219,7 +220,7 @@ class EarlierRuns:
             this.read += 1
             pieces = pieces_of(head, Delivered.read(self._runs_dir, run))
         stamp = (*marks, int(is_ours))
-        self._index.replace(topic_of(head, pieces), stamp)
+        self._rows.replace(topic_of(head, pieces), stamp)
         return stamp
 
     def _is_ours(self, head: Head) -> bool:

@@ -6,25 +6,23 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from orchestrator.errors import ToolError
 from orchestrator.evidence import NEAR_LINES, FoldedText, parse_source
 from orchestrator.ids import HISTORY_REFERENCE, REFERENCE, SKILL_PREFIX
 from orchestrator.memory.bounded import read_start
 from orchestrator.memory.entries import Place
+from orchestrator.memory.seals import State, worst
 from orchestrator.security.placeholders import PLACEHOLDER
 from orchestrator.security.workspace import Workspace
 
-__all__ = ["Now", "QuotesNow", "Said", "State"]
-
-State = Literal["unchanged", "moved", "changed", "gone", "unknown"]
+__all__ = ["Now", "QuotesNow", "Said"]
 
 MAX_FILE_BYTES = 2_000_000
 """A larger file is not read for one quote: what it holds is `unknown`."""
 MAX_FILES: Final = 200
 """Texts that are kept at a time."""
-_WORST_FIRST: Final[tuple[State, ...]] = ("gone", "changed", "moved", "unchanged")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +91,7 @@ class QuotesNow:
             states.add(state)
             if place not in places:
                 places.append(place)
-        worst = [state for state in _WORST_FIRST if state in states]
-        return Now(tuple(places), worst[0] if worst else "unknown")
+        return Now(tuple(places), worst(states))
 
     def _one(self, said: Said) -> tuple[Place, State]:
         then = Place(said.path, said.first, said.last)

@@ -78,7 +78,8 @@ def test_of_several_places_the_worst_counts(work: Path) -> None:
     unknown = Said.of("https://example.org", QUOTE)
 
     assert QuotesNow(work).look([good, unknown, bad, good]).state == "gone"
-    assert QuotesNow(work).look([good, unknown]).state == "unchanged"
+    assert QuotesNow(work).look([good, good]).state == "unchanged"
+    assert QuotesNow(work).look([good, unknown]).state == "unknown"
     assert QuotesNow(work).look([]).state == "unknown"
 
 
