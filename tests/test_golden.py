@@ -45,6 +45,8 @@ LATER = {
         "permission.asked",
         "notes.edited",
         "evidence.stale",
+        "memory.kept",
+        "memory.recalled",
     }
 }
 

@@ -18,6 +18,8 @@ from orchestrator.agent.hooks import NO_HOOKS, Hooks, Words
 from orchestrator.agent.judging import Judge
 from orchestrator.agent.keeping import Keeper
 from orchestrator.agent.loop import Agent
+from orchestrator.agent.looking_back import LookingBack
+from orchestrator.agent.memory import Ask
 from orchestrator.agent.mending import Mender
 from orchestrator.agent.outside import LIVE, Outside
 from orchestrator.agent.parking import Parking
@@ -139,8 +141,7 @@ def new_state(services: Services, spec: AgentSpec) -> AgentState:
         spec.max_output_tokens,
         factors=services.factors,
     )
-    head = head_of(services, spec)
-    state.start(spec.first, head_tokens=head.tokens, tools_tokens=head.tools_tokens)
+    state.start(spec.first, head_of(services, spec), spec.memory_tokens)
     return state
 
 
@@ -260,8 +261,19 @@ def build_agent(
         context_for=context_for,
         speaker=Speaker(spec, state, services.words, services.log, hooks),
         log=services.log,
+        look_back=partial(_looking_back, services, spec, caller),
         hooks=hooks,
     )
+
+
+def _looking_back(
+    services: Services, spec: AgentSpec, caller: Caller, state: AgentState, left_s: float
+) -> Ask | None:
+    """Return what asks the model once more; None: it is none that understands."""
+    if spec.model == OFFLINE:
+        return None
+    other = services.summaries if services.summaries != spec.model else ""
+    return LookingBack(state, caller, left_s, other, services.summaries_effort)
 
 
 def _may(services: Services, spec: AgentSpec) -> frozenset[Permission]:

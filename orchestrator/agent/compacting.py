@@ -364,6 +364,7 @@ class Compactor:
         )
         if wanted and numbers.reopen_tokens:
             text.reopened = list(await self.reopen(wanted, numbers.reopen_tokens))
+        text.memory = await self.hooks.memory.again(open_work)
         return text
 
 

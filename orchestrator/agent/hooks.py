@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from orchestrator.agent.hearing import Hear, nothing_said
+from orchestrator.agent.memory import NO_MEMORY, Remembers
 from orchestrator.agent.records import NO_RECORDS, Records
 from orchestrator.agent.team import NO_TEAM, Team
 from orchestrator.tools.calls import CallResult
@@ -32,6 +33,7 @@ class Hooks:
         team: its subagents.
         records: what the program knows of its work.
         hear: what people said to it that it has not been told.
+        memory: what outlives the run.
     """
 
     after_turn: Callable[[list[CallResult]], list[str]] = lambda _results: []
@@ -39,6 +41,7 @@ class Hooks:
     team: Team = NO_TEAM
     records: Records = NO_RECORDS
     hear: Hear = nothing_said
+    memory: Remembers = NO_MEMORY
 
 
 NO_HOOKS = Hooks()

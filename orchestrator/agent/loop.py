@@ -19,6 +19,7 @@ from orchestrator.agent.hooks import NO_HOOKS, Hooks
 from orchestrator.agent.incoming import BEYOND
 from orchestrator.agent.keeping import Keeper
 from orchestrator.agent.last_call import LastCall
+from orchestrator.agent.memory import Ask
 from orchestrator.agent.pulse import Pulse
 from orchestrator.agent.speaking import Speaker
 from orchestrator.agent.spec import AgentSpec, Outcome
@@ -58,6 +59,8 @@ class Agent:
         context_for: makes the context of one call from its id.
         speaker: says what the program has to say.
         log: the run's log.
+        look_back: state and the seconds that are left → what asks the model once more
+            when the work is over, if it can be asked.
         hooks: what its role adds.
     """
 
@@ -69,6 +72,7 @@ class Agent:
     context_for: Callable[[str], ToolContext]
     speaker: Speaker
     log: EventLog
+    look_back: Callable[[AgentState, float], Ask | None] = lambda _state, _left: None
     hooks: Hooks = NO_HOOKS
 
     async def run(self) -> Outcome:
@@ -87,6 +91,7 @@ class Agent:
             self.caller.budget.release(self.spec.id)
         self.state.flush()
         outcome = replace(outcome, turns=self.state.turns)
+        await self.hooks.memory.at_end(self._looking_back(outcome))
         self.log.append(
             AgentEnded(outcome.kind, outcome.reason, outcome.turns), agent=self.spec.id
         )
@@ -105,6 +110,13 @@ class Agent:
             return await self._last_call().make(reached)
         except ModelError as error:
             return Outcome("failed", reason=str(error))
+
+    def _looking_back(self, outcome: Outcome) -> Ask | None:
+        """Return what asks the model once more; None: it has said its last word."""
+        is_open = bool(self.state.transcript.open_calls)
+        if outcome.kind == "failed" or is_open or self.left_s <= 0:
+            return None
+        return self.look_back(self.state, self.left_s)
 
     def _last_call(self) -> LastCall:
         return LastCall(

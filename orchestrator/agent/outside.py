@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 from orchestrator.agent.reopening import Reopened
+from orchestrator.events import MemoryKept, MemoryRecalled
 
-__all__ = ["LIVE", "Handed", "Outside", "Staleness"]
+__all__ = ["LIVE", "Handed", "M", "Outside", "Staleness"]
 
 Staleness = Literal["changed", "gone"]
 """What has become of a file since it was read."""
+
+
+M = TypeVar("M", MemoryKept, MemoryRecalled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +30,7 @@ class Handed:
 class Outside(Protocol):
     """Answers by looking, or, where a run is replayed, from its record.
 
-    All but `reopened` may be called in a thread.
+    What is not async may be called in a thread.
     """
 
     def problems(self, brief: Handed, look: Callable[[], list[str]]) -> list[str]:
@@ -55,6 +59,18 @@ class Outside(Protocol):
         """Return the files that an agent is shown afresh after a compaction."""
         ...
 
+    async def remembered(
+        self, agent: str, kind: type[M], look: Callable[[], Awaitable[M]]
+    ) -> M | None:
+        """Return what an event of a kind is to tell of memory; None: there is none.
+
+        Args:
+            agent: whose event it is.
+            kind: of it.
+            look: reads or writes memory.
+        """
+        ...
+
     async def turn(self, agent: str) -> None:
         """Wait until it is this agent's turn to set something of the budget aside."""
         ...
@@ -81,6 +97,12 @@ class _Live:
         self, agent: str, look: Callable[[], Awaitable[Sequence[Reopened]]]
     ) -> Sequence[Reopened]:
         del agent
+        return await look()
+
+    async def remembered(
+        self, agent: str, kind: type[M], look: Callable[[], Awaitable[M]]
+    ) -> M | None:
+        del agent, kind
         return await look()
 
     async def turn(self, agent: str) -> None:

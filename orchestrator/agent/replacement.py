@@ -23,6 +23,7 @@ class Replacement:
         summary: of the steps.
         own_rules: rules that nobody gave, a line each.
         subagents: where each stands.
+        memory: what outlives runs holds for the open work.
         reopened: files that the open work needs, as they are now.
         newest: the newest step, where that does not stand behind it.
     """
@@ -31,6 +32,7 @@ class Replacement:
     summary: str = ""
     own_rules: str = ""
     subagents: str = ""
+    memory: str = ""
     newest: str = ""
     reopened: list[Reopened] = field(default_factory=list)
 
@@ -58,6 +60,7 @@ class Replacement:
             summary=section("summary", text=self.summary),
             own_rules=section("own_rules", items=self.own_rules),
             subagents=section("team", table=self.subagents),
+            memory=section("memory_again", text=self.memory),
             files=section("files", files=self.files),
             newest=section("newest", text=self.newest),
         )
@@ -83,6 +86,7 @@ class Replacement:
             "state": count(self.state),
             "summary": count(self.summary + self.own_rules),
             "subagents": count(self.subagents),
+            "memory": count(self.memory),
             "files": count(self.files),
             "results": count(self.newest),
         }

@@ -44,6 +44,8 @@ class AgentSpec:
     """Further fields of every request: `thinking`, `output_config`."""
     context: dict[str, int] = field(default_factory=dict)
     """`window_tokens`, `soft_tokens` and `hard_tokens` at its start, where known."""
+    memory_tokens: int = 0
+    """Of `first`, what memory found, estimated."""
     without: tuple[str, ...] = ()
     """Features that the endpoint is known to lack at its start."""
 
@@ -77,6 +79,7 @@ class AgentSpec:
                 "request": self.request,
                 **({"without": list(self.without)} if self.without else {}),
                 **({"context": self.context} if self.context else {}),
+                **({"memory_tokens": self.memory_tokens} if self.memory_tokens else {}),
             },
             limits=self.limits.model_dump(exclude_none=True),
             allowed=list(self.allowed),
@@ -105,6 +108,7 @@ class AgentSpec:
             request=started.settings["request"],
             without=tuple(started.settings.get("without", ())),
             context=started.settings.get("context", {}),
+            memory_tokens=started.settings.get("memory_tokens", 0),
         )
 
 

@@ -23,6 +23,7 @@ from orchestrator.context.factor import Factors
 from orchestrator.context.marks import End
 from orchestrator.context.shown import Shown
 from orchestrator.context.transcript import Transcript
+from orchestrator.context.view import Head
 from orchestrator.errors import LimitReached
 from orchestrator.events import (
     ContextCleared,
@@ -176,20 +177,20 @@ class AgentState:
         calls = self.transcript.open_calls
         return any(isinstance(self.prior.get(call["id"]), OnRecord) for call in calls)
 
-    def start(
-        self, first: Sequence[Block], *, head_tokens: int, tools_tokens: int
-    ) -> None:
+    def start(self, first: Sequence[Block], head: Head, memory_tokens: int = 0) -> None:
         """Begin the conversation with its first user message.
 
         Args:
             first: blocks of it.
-            head_tokens: estimated size of system prompt and tools.
-            tools_tokens: of the tools alone.
+            head: of every request.
+            memory_tokens: of the message, what memory found.
         """
-        tokens = content_tokens(first, count=self.count)
+        layers = {"task": content_tokens(first, count=self.count) - memory_tokens}
+        if memory_tokens:
+            layers["memory"] = memory_tokens
         self.transcript.append("user", first)
         self.shown.begin(
-            first, head_tokens=head_tokens, tokens=tokens, tools=tools_tokens
+            first, layers=layers, head_tokens=head.tokens, tools=head.tools_tokens
         )
 
     def add(self, results: Sequence[CallResult], texts: Sequence[str]) -> None:

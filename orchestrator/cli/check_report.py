@@ -141,7 +141,9 @@ def _prices(models: Sequence[str], price_of: PriceOf) -> dict[str, Any]:
 def _profiles(prepared: Prepared) -> list[dict[str, Any]]:
     profiles = (prepared.profiles.lead, *prepared.profiles.subagents.values())
     may_delegate = prepared.task.limits.depth > 1
-    available = available_tools(prepared.task.permissions)
+    available = available_tools(
+        prepared.task.permissions, has_memory=prepared.task.memory.has_entries
+    )
     models = {each.name: each.model for each in prepared.numbers}
     return [
         {

@@ -41,7 +41,11 @@ _LEAST_RUN = 3
 """Clears of the same kind that share a line, from so many on."""
 _NEAR_TURNS = 3
 """From one of them to the next, at most."""
-_PURPOSES = {"summary": "summaries", "judge": "judgements of summaries"}
+_PURPOSES = {
+    "summary": "summaries",
+    "judge": "judgements of summaries",
+    "memory": "what to remember",
+}
 
 _OVERVIEW = (
     ("turns", 5), ("peak", 6), ("last", 6), ("sent", 6), ("cache", 5), ("cleared", 7),

@@ -75,8 +75,8 @@ class Shown:
         self.results: dict[str, ShownResult] = {}
         self.composition: dict[str, int] = {}
         self._pieces: list[_Piece] = []
-        self._head_tokens = 0
-        self._first_blocks = 0
+        self._head_tokens = self._first_blocks = 0
+        self._first_layers: dict[str, int] = {}
         self.base_counted = 0
         self.steps: list[int] = []
         self.stub_ends: list[End] = []
@@ -102,12 +102,7 @@ class Shown:
     @property
     def base_tokens(self) -> int:
         """Return the estimated size of what never goes: head and task."""
-        return self._head_tokens + self._task_tokens
-
-    @property
-    def _task_tokens(self) -> int:
-        first = self._pieces[0]
-        return first.layers.get("task", first.tokens)
+        return self._head_tokens + sum(self._first_layers.values())
 
     @property
     def end(self) -> End:
@@ -127,20 +122,25 @@ class Shown:
         return known + added + self.added_blocks * block_tokens
 
     def begin(
-        self, content: Sequence[Block], *, head_tokens: int, tokens: int, tools: int
+        self,
+        content: Sequence[Block],
+        *,
+        layers: Mapping[str, int],
+        head_tokens: int,
+        tools: int,
     ) -> None:
         """Begin with the first user message.
 
         Args:
             content: of it.
+            layers: its estimated size by what it is.
             head_tokens: estimated size of system prompt and tools.
-            tokens: estimated size of the message.
             tools: of the tools alone.
         """
-        self._head_tokens = head_tokens
+        self._head_tokens, self._first_layers = head_tokens, dict(layers)
         self.composition = {"prompt": head_tokens - tools, "tools": tools}
         self.added_tokens += head_tokens
-        self.append("user", content, tokens=tokens, layers={"task": tokens})
+        self.append("user", content, tokens=sum(layers.values()), layers=layers)
         self._first_blocks = len(content)
 
     def append(
@@ -287,7 +287,8 @@ class Shown:
         self.messages = with_text(
             self.messages, kept=kept, text=text, begun=self._first_blocks
         )
-        layers = {"task": self._task_tokens, **parts}
+        layers = dict(self._first_layers)
+        _add(layers, parts)
         tail = self._pieces[len(self._pieces) - kept :]
         head = _Piece(encode(self.messages[0]), sum(layers.values()), layers)
         self._pieces = [head, *tail]

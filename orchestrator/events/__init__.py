@@ -45,6 +45,7 @@ from orchestrator.events.of_delegation import (
     SubagentAsked,
     SubagentEnded,
 )
+from orchestrator.events.of_memory import MemoryKept, MemoryRecalled
 from orchestrator.events.of_run import (
     ControlReceived,
     LimitReachedEvent,
@@ -76,6 +77,8 @@ __all__ = [
     "FileSeen",
     "FindingsSubmitted",
     "LimitReachedEvent",
+    "MemoryKept",
+    "MemoryRecalled",
     "ModelAdapted",
     "ModelAnswered",
     "ModelFailed",
@@ -117,6 +120,7 @@ KINDS: dict[str, type[Payload]] = {
         BriefRefused, BriefReused, SubagentAccepted, SubagentAsked, SubagentEnded,
         FindingsSubmitted, ReportSubmitted, NotesUpdated, LimitReachedEvent, RunParked,
         PermissionAsked, PermissionAnswered, NotesEdited, EvidenceStale,
+        MemoryRecalled, MemoryKept,
     )
 }  # fmt: skip
 

@@ -326,6 +326,7 @@ class Activity:
     _ASKS_FOR: ClassVar[dict[str, str]] = {
         "summary": "sums up its context",
         "judge": "has a summary judged",
+        "memory": "writes down what to remember",
     }
     _JOINS: ClassVar[dict[str, Callable[[Activity, str, dict[str, Any]], str]]] = {
         "delegate": _delegates,

@@ -64,8 +64,8 @@ class ContextCompacted(Payload):
     summary: str = ""
     """Of `text`, as accepted."""
     parts: dict[str, int] = field(default_factory=dict)
-    """Estimated tokens of `text`: state (notes in it), summary, subagents, files, and
-    results: the newest step, where that is said in it."""
+    """Estimated tokens of `text`: state (notes in it), summary, subagents, memory,
+    files, and results: the newest step, where that is said in it."""
     tokens_before: int = 0
     """Estimated size of the request without this edit."""
     tokens_after: int = 0

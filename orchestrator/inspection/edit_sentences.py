@@ -10,7 +10,11 @@ __all__ = ["asked_for", "cleared", "compacted", "mended", "why_edited"]
 
 Data = dict[str, Any]
 
-_PURPOSES = {"summary": "a summary", "judge": "a check of a summary"}
+_PURPOSES = {
+    "summary": "a summary",
+    "judge": "a check of a summary",
+    "memory": "what to remember",
+}
 
 
 def asked_for(data: Data) -> str:

@@ -14,6 +14,8 @@ from orchestrator.events import (
     ContextCleared,
     ContextCompacted,
     Event,
+    MemoryKept,
+    MemoryRecalled,
     ModelAnswered,
     RunStarted,
 )
@@ -30,6 +32,8 @@ _OF_MODELS = {
     ContextCompacted.KIND: (
         "text", "summary", "checks", "mended", "added", "own_rules", "failures",
     ),
+    MemoryRecalled.KIND: ("text", "entries"),
+    MemoryKept.KIND: ("outcomes",),
 }  # fmt: skip
 """Kind → fields that hold, or are made of, what models said."""
 

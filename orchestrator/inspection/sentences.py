@@ -22,6 +22,7 @@ from orchestrator.events.phrases import (
     tokens,
 )
 from orchestrator.inspection.edit_sentences import asked_for, cleared, compacted
+from orchestrator.inspection.memory_sentences import memory_kept, memory_recalled
 
 __all__ = ["describe", "why_missed"]
 
@@ -368,6 +369,8 @@ _SENTENCES: dict[str, Callable[[Data], str]] = {
         f"a person changes the notes, {one_line(data.get('section'))}: "
         f"{one_line(data.get('text')) or 'emptied'}"
     ),
+    "memory.recalled": memory_recalled,
+    "memory.kept": memory_kept,
     "limit.reached": _limit,
     "permission.asked": _permission_asked,
     "permission.answered": _permission_answered,

@@ -7,6 +7,8 @@ from orchestrator.events import (
     Event,
     FindingsSubmitted,
     LimitReachedEvent,
+    MemoryKept,
+    MemoryRecalled,
     ModelFailed,
     ModelRetried,
     ReportSubmitted,
@@ -30,11 +32,12 @@ _ALWAYS = frozenset(
     }
 )
 _HAND_INS = frozenset({FindingsSubmitted.KIND, ReportSubmitted.KIND})
+_MEMORY = frozenset({MemoryKept.KIND, MemoryRecalled.KIND})
 _ENDS = frozenset({"done", "interrupted", "paused"})
 _BAD_ENDS = frozenset({"failed", "limit"})
 
 TROUBLE_KINDS = (
-    _ALWAYS | _HAND_INS | {ToolEnded.KIND, SubagentEnded.KIND, RunEnded.KIND}
+    _ALWAYS | _HAND_INS | _MEMORY | {ToolEnded.KIND, SubagentEnded.KIND, RunEnded.KIND}
 )
 """All others never do."""
 
@@ -42,7 +45,7 @@ TROUBLE_KINDS = (
 def is_trouble(event: Event) -> bool:
     """Return whether an event tells of a failure, a refusal or a limit.
 
-    So do calls that gave an error, what was handed in and sent back, subagents that
+    So do calls that gave an error, a look into memory that failed, what was handed in and sent back, subagents that
     failed, and the end of a run that is not done; what people stopped is none.
     """
     kind, data = event.kind, event.data
@@ -50,6 +53,8 @@ def is_trouble(event: Event) -> bool:
         return True
     if kind == ToolEnded.KIND:
         return bool(data.get("is_error"))
+    if kind in _MEMORY:
+        return bool(data.get("failure"))
     if kind in _HAND_INS:
         return not data.get("accepted", True) or bool(data.get("wrong"))
     if kind == SubagentEnded.KIND:

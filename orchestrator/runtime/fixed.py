@@ -27,6 +27,7 @@ from orchestrator.tools.directing import Cancel, FollowUp, WaitFor
 from orchestrator.tools.fetch import FetchUrl
 from orchestrator.tools.files import ListDir, ReadFile
 from orchestrator.tools.handin import Finish, SubmitFindings
+from orchestrator.tools.memory import MemoryTool
 from orchestrator.tools.notes import UpdateNotes
 from orchestrator.tools.recall import Recall
 from orchestrator.tools.refs import ReadRef
@@ -49,7 +50,7 @@ BRIEF_TOKENS = 500
 TOOLS: tuple[Described, ...] = (
     Delegate, WaitFor, FollowUp, Cancel, Finish, SubmitFindings, UpdateNotes, ReadRef,
     Recall, ReadFile, Grep, Glob, ListDir, WriteFile, EditFile,
-    Bash, FetchUrl,
+    Bash, FetchUrl, MemoryTool,
 )  # fmt: skip
 """All tools, in the order of the manual."""
 
@@ -168,7 +169,7 @@ def _numbers_of(
             window_tokens=known_window(model, policy.window_tokens),
             fixed_tokens=fixed,
             max_output_tokens=output,
-            has_memory=task.memory.scope != "none",
+            has_memory=task.memory.has_entries,
         )
     except SpecError as error:
         raise SpecError(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from orchestrator.agent.reserving import hand_in_tokens
 from orchestrator.agent.spec import AgentSpec
+from orchestrator.context.tokens import estimate
 from orchestrator.ids import LEAD
 from orchestrator.messages import Message, text_block, tool_calls
 from orchestrator.models.fields import request_fields
@@ -30,6 +31,7 @@ def lead_spec(
     facts: str,
     context_files: Sequence[ContextFile],
     extra_tools: Collection[str] = (),
+    memory: str = "",
 ) -> AgentSpec:
     """Return the fresh context of the lead.
 
@@ -40,6 +42,7 @@ def lead_spec(
         context_files: in order.
         extra_tools: names of the user's own tools; the lead has them unless its
             profile disallows one.
+        memory: what memory holds for the objective, behind all else.
     """
     task, profile = prepared.task, prepared.profiles.lead
     model = prepared.models.of_profile(profile.model, lead=True)
@@ -65,7 +68,8 @@ def lead_spec(
         parent="",
         system=[text_block(f"{profile.prompt.rstrip()}\n\n{facts}")],
         tools=registry.definitions(names),
-        first=[text_block(first)],
+        first=[text_block(text) for text in (first, memory) if text],
+        memory_tokens=estimate(memory) if memory else 0,
         allowed=tuple(sorted(names)),
         limits=limits,
         max_output_tokens=min(output, limits.max_output_tokens or output),

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from orchestrator.agent.build import build_agent
 from orchestrator.agent.hooks import Hooks
 from orchestrator.agent.loop import Agent
+from orchestrator.agent.memory import NO_MEMORY
 from orchestrator.agent.notes import NotesWriter
 from orchestrator.agent.rebuild import AgentPast, rebuild_headless
 from orchestrator.agent.records import Records
 from orchestrator.agent.spec import Outcome
 from orchestrator.ids import LEAD
+from orchestrator.memory.extract import extracted
+from orchestrator.memory.keeping import Put
+from orchestrator.memory.memory import Known
 from orchestrator.runtime.citations import KnownPlaces
 from orchestrator.runtime.finish import Finisher, HasWords
 from orchestrator.runtime.lead import OwnReads, lead_spec
+from orchestrator.runtime.lead_memory import LeadMemory
 from orchestrator.runtime.session import Session
 from orchestrator.subagents.dispatch import Dispatcher
+from orchestrator.tools.base import ToolContext
 from orchestrator.tools.handin import Finish
 from orchestrator.tools.notes import UpdateNotes
 from orchestrator.tools.registry import Registry
@@ -38,7 +45,9 @@ async def run_lead(
     Raises:
         StoreError: the run folder cannot be written.
     """
-    agent = _built(session, dispatcher, past, has_words)
+    memory = _lead_memory(session, dispatcher)
+    found = "" if memory is None or past.rebuilt else await memory.for_objective()
+    agent = _built(session, dispatcher, past, has_words, memory, found)
     outcome = Outcome("failed")
     try:
         async with dispatcher.directing(agent):
@@ -49,9 +58,14 @@ async def run_lead(
 
 
 def _built(
-    session: Session, dispatcher: Dispatcher, past: AgentPast, has_words: HasWords
+    session: Session,
+    dispatcher: Dispatcher,
+    past: AgentPast,
+    has_words: HasWords,
+    memory: LeadMemory | None,
+    found: str,
 ) -> Agent:
-    """Return the lead, ready to run."""
+    """Return the lead, ready to run; `found`: in memory, for its objective."""
     services = session.services
     finisher = _finisher(session, dispatcher, past, has_words)
     notes = session.progress.notes_of(LEAD)
@@ -69,6 +83,7 @@ def _built(
         facts=session.facts,
         context_files=session.context_files,
         extra_tools=session.extra_tools,
+        memory=found,
     )
     rebuilt = past.rebuilt
     if past.headless:
@@ -88,6 +103,7 @@ def _built(
         team=dispatcher,
         records=records,
         hear=session.inbox.hear,
+        memory=memory or NO_MEMORY,
     )
     if "delegate" in spec.allowed:
         hint = OwnReads(
@@ -104,6 +120,45 @@ def _built(
         hooks=hooks,
     )
     return agent
+
+
+def _lead_memory(session: Session, dispatcher: Dispatcher) -> LeadMemory | None:
+    """Return what the lead has of memory; None: the task has none."""
+    if session.memory is None:
+        return None
+    services, task = session.services, session.prepared.task
+
+    def may_cite(path: str, last: int) -> bool:
+        return last <= session.sightings.lines().get(path, -1)
+
+    def extract(known: Sequence[Known]) -> Sequence[Put]:
+        roster = dispatcher.roster
+        return extracted(
+            roster.findings_for(LEAD),
+            unsupported=roster.unsupported_for(LEAD),
+            objective=session.question or task.objective,
+            known=known,
+        )
+
+    return LeadMemory(
+        memory=session.memory,
+        task=task,
+        log=session.log,
+        outside=services.outside,
+        words=services.words,
+        context=ToolContext(
+            agent=LEAD,
+            call="memory",
+            workspace=session.workspace,
+            artifacts=services.artifacts,
+            redact=services.redact,
+            count=services.count,
+        ),
+        limit_tokens=session.prepared.numbers[0].numbers.memory_tokens,
+        question=session.question,
+        extract=extract,
+        may_cite=may_cite,
+    )
 
 
 def _finisher(

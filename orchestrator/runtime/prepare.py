@@ -21,6 +21,7 @@ from orchestrator.runtime.costs import (
     usd_limit,
 )
 from orchestrator.runtime.fixed import AgentNumbers, agent_numbers
+from orchestrator.runtime.memory_place import check_memory
 from orchestrator.settings import (
     OFFLINE,
     ModelsChosen,
@@ -128,6 +129,7 @@ def prepare(
     tools = load_tools(task.tools, folders=(folder, here), taken=OUR_TOOLS)
     skills = find_skills([Path(each) for each in task.skills])
     servers = mcp_servers(task.mcp_servers, env)
+    check_memory(task, settings, env)
     usd, notices = usd_limit(task, models, profiles, price_of)
     return Prepared(
         task=task,
@@ -158,7 +160,9 @@ def prepare(
             profiles,
             book=book,
             context_files=context_files,
-            available=available_tools(task.permissions),
+            available=available_tools(
+                task.permissions, has_memory=task.memory.has_entries
+            ),
             own_tools=tools,
         ),
         tools=tools,

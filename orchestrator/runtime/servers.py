@@ -14,7 +14,7 @@ from orchestrator.errors import SpecError
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.runtime.toolbox import workspace_of
 from orchestrator.security.sandbox import Sandbox, available
-from orchestrator.spec.foreign import OUR_TOOLS, PLANNED_TOOLS
+from orchestrator.spec.foreign import OUR_TOOLS
 from orchestrator.store.layout import RunFolder
 from orchestrator.tools.base import Tool
 
@@ -88,7 +88,7 @@ async def servers_of(
                         workspace=workspace.real_root,
                         sandbox=sandbox,
                         redact=redact,
-                        taken=OUR_TOOLS | PLANNED_TOOLS | {tool.name for tool in own},
+                        taken=OUR_TOOLS | {tool.name for tool in own},
                         env=env,
                     )
                 )

@@ -27,11 +27,13 @@ from orchestrator.runtime.allowed import in_force
 from orchestrator.runtime.costs import models_used, told_prices
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.inbox import Inbox
+from orchestrator.runtime.memory_place import run_memory
 from orchestrator.runtime.notes_file import EditLog
 from orchestrator.runtime.past import Past
 from orchestrator.runtime.permissions import Permissions
 from orchestrator.runtime.prepare import Prepared
 from orchestrator.runtime.progress import Progress
+from orchestrator.runtime.run_memory import RunMemory
 from orchestrator.runtime.servers import servers_of
 from orchestrator.runtime.snapshots import Snapshots
 from orchestrator.runtime.toolbox import toolbox, workspace_of
@@ -91,6 +93,8 @@ class Session:
     """Records of the log of earlier processes that are."""
     extra_tools: tuple[str, ...] = ()
     """Names of the user's own tools, which every agent has."""
+    memory: RunMemory | None = None
+    """What outlives the run; None: the task has none."""
 
     def crew(self) -> Crew:
         """Return what subagents are made from."""
@@ -213,7 +217,8 @@ def open_session(
     task = prepared.task
     permissions = in_force(task.permissions, can_ask=host.asker is not None)
     workspace = replace(workspace_of(task, folder), restore=redactor.restore)
-    box = toolbox(prepared, host, workspace, permissions, servers)
+    memory = run_memory(prepared.task, host, log.run_id, redactor.redact)
+    box = toolbox(prepared, host, workspace, permissions, servers, memory)
     log.subscribe(box.turn.follow)
     services = Services(
         log=log,
@@ -281,6 +286,7 @@ def open_session(
         ),
         lost=past.history.lost if past else 0,
         extra_tools=box.extra,
+        memory=memory,
     )
 
 

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.errors import SpecError
+from orchestrator.memory.places import OWN_FOLDER
 from orchestrator.runtime.host import Host
 from orchestrator.runtime.prepare import Prepared
+from orchestrator.runtime.run_memory import RunMemory
 from orchestrator.security.permissions import Permission
 from orchestrator.security.workspace import Workspace
 from orchestrator.spec.foreign import available_tools
@@ -19,6 +21,7 @@ from orchestrator.store.layout import RunFolder
 from orchestrator.tools.base import Tool
 from orchestrator.tools.fetch import FetchUrl
 from orchestrator.tools.files import ListDir, ReadFile
+from orchestrator.tools.memory import MemoryTool
 from orchestrator.tools.recall import Recall
 from orchestrator.tools.refs import ReadRef
 from orchestrator.tools.replacing import Writer
@@ -54,6 +57,7 @@ def toolbox(
     workspace: Workspace,
     permissions: Collection[Permission],
     servers: Sequence[Tool[Any]] = (),
+    memory: RunMemory | None = None,
 ) -> Toolbox:
     """Return the tools of a run.
 
@@ -63,6 +67,7 @@ def toolbox(
         workspace: of the run.
         permissions: what agents may have at all.
         servers: tools of MCP servers.
+        memory: what outlives the run; None: the task has none.
 
     Raises:
         SpecError: two tools have one name.
@@ -78,10 +83,11 @@ def toolbox(
         visible=[each.folder for each in prepared.skills],
     )
     ours: tuple[Tool[Any], ...] = (
-        ReadFile(), ListDir(), Grep(), Glob(), ReadRef(skills), Recall(),
-        WriteFile(writer), EditFile(writer), bash, FetchUrl(),
+        ReadFile(), ListDir(), Grep(), Glob(), ReadRef(skills),
+        Recall(memory.search if memory else None), WriteFile(writer), EditFile(writer),
+        bash, FetchUrl(), *([MemoryTool(memory.desk)] if memory else []),
     )  # fmt: skip
-    there = available_tools(permissions)
+    there = available_tools(permissions, has_memory=prepared.task.memory.has_entries)
     own = (*host.tools, *prepared.tools, *servers)
     _refuse_same(own, there)
     return Toolbox(
@@ -111,7 +117,7 @@ def workspace_of(task: Task, folder: RunFolder | None) -> Workspace:
         folder: the run's; None: there is none yet.
     """
     hidden = () if folder is None else _own_folder(task.workspace, folder)
-    return Workspace(task.workspace, exclude=hidden)
+    return Workspace(task.workspace, exclude=(f"{OWN_FOLDER}/", *hidden))
 
 
 def _own_folder(workspace: Path, folder: RunFolder) -> tuple[str, ...]:

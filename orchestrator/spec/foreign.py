@@ -14,7 +14,6 @@ __all__ = [
     "LIMIT_KEYS",
     "NEEDS",
     "OUR_TOOLS",
-    "PLANNED_TOOLS",
     "SAME_KEYS",
     "available_tools",
 ]
@@ -23,7 +22,7 @@ OUR_TOOLS = frozenset(
     {
         "delegate", "wait_for", "follow_up", "cancel", "finish", "submit_findings",
         "update_notes", "read_ref", "recall", "read_file", "grep", "glob", "list_dir",
-        "write_file", "edit_file", "bash", "fetch_url",
+        "write_file", "edit_file", "bash", "fetch_url", "memory",
     }
 )  # fmt: skip
 """Tools that exist."""
@@ -36,13 +35,10 @@ NEEDS: dict[str, Permission] = {
 }
 """Tools that a run has only where its task allows this."""
 
-PLANNED_TOOLS = frozenset({"memory"})
-"""Legal in a profile; a run has them once the task can allow them."""
-
 EXPLORE_NOTHING = frozenset(
     {
         "delegate", "finish", "submit_findings", "update_notes", "wait_for",
-        "follow_up", "cancel", "recall",
+        "follow_up", "cancel", "recall", "memory",
     }
 )  # fmt: skip
 """Tools whose results are the program's own words, findings, or known already."""
@@ -119,7 +115,14 @@ SAME_KEYS: dict[str, str] = {
 """Other spellings of our keys."""
 
 
-def available_tools(permissions: Collection[Permission]) -> frozenset[str]:
-    """Return the tools of ours that a run with these permissions has."""
+def available_tools(
+    permissions: Collection[Permission], *, has_memory: bool
+) -> frozenset[str]:
+    """Return the tools of ours that a run has.
+
+    Args:
+        permissions: of its agents.
+        has_memory: its task has a scope of memory.
+    """
     missing = {name for name, need in NEEDS.items() if need not in permissions}
-    return OUR_TOOLS - missing
+    return OUR_TOOLS - missing - (frozenset() if has_memory else {"memory"})

@@ -11,9 +11,5 @@ __all__ = ["not_yet"]
 
 def not_yet(task: Task) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield place and message of each field that asks for what is not there yet."""
-    if task.memory.scope != "none":
-        yield ("memory", "scope"), "not yet: only `none`"
-    if task.memory.runs:
-        yield ("memory", "runs"), "not yet: only `false`"
     if "secrets" not in task.redact:
         yield ("redact",), "not yet: secrets are always redacted; `[secrets]` must stay"

@@ -21,7 +21,6 @@ from orchestrator.spec.foreign import (
     FOREIGN_TOOLS,
     LIMIT_KEYS,
     OUR_TOOLS,
-    PLANNED_TOOLS,
     SAME_KEYS,
 )
 from orchestrator.spec.frontmatter import split_front
@@ -260,13 +259,13 @@ class _Reader:
         bare = bare.strip()
         if has_pattern and key == "tools":
             return None
-        if bare in OUR_TOOLS or bare in PLANNED_TOOLS:
+        if bare in OUR_TOOLS:
             return bare
         if bare in FOREIGN_TOOLS:
             return FOREIGN_TOOLS[bare]
         if bare.startswith("mcp__"):
             return None
-        close = nearest(bare, (*OUR_TOOLS, *PLANNED_TOOLS))
+        close = nearest(bare, OUR_TOOLS)
         if close:
             raise self.error(
                 f"unknown tool `{bare}`; did you mean `{close}`?", key, index

@@ -42,6 +42,9 @@ ALWAYS = {
 USUAL = ("update_notes", "read_ref", "recall")
 """Part of every agent unless its profile disallows them: what is clipped or spilled
 must stay within reach."""
+BY_NAME = frozenset({"memory"})
+"""A subagent has them only where its profile lists them: what it read is from outside,
+and what it wrote down would reach later runs."""
 DELEGATION = ("delegate", "wait_for", "follow_up", "cancel")
 """They come together: who can send subagents can also wait for them, ask them and end
 them, unless the profile disallows one."""
@@ -223,7 +226,9 @@ def allowed_tools(
         available: tools that the run has.
     """
     role, other = ("lead", "subagent") if is_lead else ("subagent", "lead")
-    wanted = set(available if profile.tools is None else profile.tools) | set(USUAL)
+    everything = set(available) if is_lead else set(available) - BY_NAME
+    wanted = everything if profile.tools is None else set(profile.tools)
+    wanted |= set(USUAL)
     wanted -= set(DELEGATION)
     if asks_to_delegate(profile, is_lead=is_lead) and (is_lead or may_delegate):
         wanted |= set(DELEGATION)

@@ -68,7 +68,14 @@ class Memory(_Part):
     """What outlives the run."""
 
     scope: Literal["none", "project", "user"] = "none"
+    """What agents read and write: of this workspace, or of this user; nothing."""
     runs: bool = False
+    """What earlier runs on this workspace found and reported can be recalled."""
+
+    @property
+    def has_entries(self) -> bool:
+        """Return whether agents have entries to read and write."""
+        return self.scope != "none"
 
 
 class Task(_Part):

@@ -10,6 +10,7 @@ from orchestrator.events import (
     Event,
     FileChange,
     FileSeen,
+    MemoryRecalled,
     SubagentAccepted,
     SubagentEnded,
     ToolEnded,
@@ -18,6 +19,9 @@ from orchestrator.ids import LEAD
 from orchestrator.spec.foreign import EXPLORE_NOTHING
 
 __all__ = ["Sightings"]
+
+_SHOWN = frozenset({ContextCompacted.KIND, MemoryRecalled.KIND})
+"""Kinds with files that the program itself showed, or looked into for the agent."""
 
 
 @dataclass(slots=True)
@@ -59,7 +63,7 @@ class Sightings:
             self._close(event.data["id"])
         elif event.kind == ToolEnded.KIND:
             self._see(event)
-        elif event.kind == ContextCompacted.KIND:
+        elif event.kind in _SHOWN:
             self._see_files(event)
 
     def _close(self, agent: str) -> None:
@@ -84,7 +88,7 @@ class Sightings:
         for event in events:
             if event.kind == ToolEnded.KIND:
                 self._see(event)
-            elif event.kind == ContextCompacted.KIND:
+            elif event.kind in _SHOWN:
                 self._see_files(event)
 
     def _see(self, event: Event) -> None:

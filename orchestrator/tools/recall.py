@@ -1,8 +1,9 @@
-"""`recall`: find again what an agent was shown, whatever of it is still sent."""
+"""`recall`: find again what an agent was shown, or what earlier runs learned."""
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal, Protocol
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -12,7 +13,7 @@ from orchestrator.events.of_agent import Label
 from orchestrator.tools.arguments import shown
 from orchestrator.tools.base import Effects, ToolContext, ToolOutput
 
-__all__ = ["Recall", "RecallArgs"]
+__all__ = ["MemorySearch", "Recall", "RecallArgs"]
 
 _NO_MEMORY = (
     "this task has no memory; `where: history` searches this conversation, and your "
@@ -38,26 +39,56 @@ class RecallArgs(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     query: str = Field(
-        min_length=1, max_length=2000, description="Words, names, numbers, paths."
+        min_length=1,
+        max_length=2000,
+        description="Words, names, numbers, paths. Of `memory`: several phrasings, a "
+        "line each, find more.",
     )
     where: Annotated[Literal["history", "memory"], BeforeValidator(_known)] = "history"
     max_items: int = Field(default=5, ge=1, le=20)
 
 
+class MemorySearch(Protocol):
+    """Searches what outlives runs."""
+
+    def __call__(
+        self, queries: Sequence[str], *, most: int, context: ToolContext
+    ) -> ToolOutput:
+        """Return the entries that fit best.
+
+        Args:
+            queries: phrasings of one question.
+            most: how many entries at most.
+            context: of the call.
+
+        Raises:
+            ToolError: memory cannot be read.
+        """
+        ...
+
+
 class Recall:
-    """Searches the agent's own transcript, and nothing of anyone else's."""
+    """Searches the agent's own transcript, or what outlives runs."""
 
     name: ClassVar[str] = "recall"
     description: ClassVar[str] = (
         "Search all that you did and were shown in this conversation, also what was "
-        "cleared or summarised since. Hits name references for `read_ref`. Use it "
-        "before you read or ask again."
+        "cleared or summarised since; with `where: memory`, what earlier runs learned. "
+        "Hits name references for `read_ref`. Use it before you read or ask again."
     )
     Args: ClassVar[type[BaseModel]] = RecallArgs
     effects: ClassVar[Effects] = "reads"
     timeout_s: ClassVar[float] = 30
     label: ClassVar[Label] = "transient"
-    own_marks: ClassVar[bool] = True  # what it finds was defused when it came in
+    own_marks: ClassVar[bool] = True  # what it finds is defused by then
+
+    def __init__(self, memory: MemorySearch | None = None) -> None:
+        """Make it.
+
+        Args:
+            memory: what outlives runs; None: the task has none.
+        """
+        self._memory = memory
 
     def run(self, args: RecallArgs, context: ToolContext) -> ToolOutput:
         """Return the items that fit best, each with a reference and some lines.
@@ -65,10 +96,13 @@ class Recall:
         Raises:
             ToolError: there is no memory, or nothing to look for.
         """
-        if args.where == "memory":
-            raise ToolError(_NO_MEMORY)
         if not args.query.strip():
             raise ToolError("`query` is blank")
+        if args.where == "memory":
+            if self._memory is None:
+                raise ToolError(_NO_MEMORY)
+            queries = [line for line in args.query.splitlines() if line.strip()]
+            return self._memory(queries, most=args.max_items, context=context)
         found = search(
             context.history(),
             args.query,

@@ -22,7 +22,7 @@ class Talk:
         self.transcript = Transcript()
         first = [text_block("the task")]
         self.transcript.append("user", first)
-        self.shown.begin(first, head_tokens=1, tokens=1, tools=1)
+        self.shown.begin(first, layers={"task": 1}, head_tokens=1, tools=1)
 
     def step(self, call: str, *, turns: int = 0, **more: Any) -> None:
         name, given = more.pop("name", "read_file"), more.pop("given", {"path": call})

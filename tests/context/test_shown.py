@@ -24,7 +24,7 @@ def begun(*texts: str) -> Shown:
     """A conversation that has its task: 100 tokens of head, 50 of task."""
     shown = Shown()
     first = [text_block(text) for text in texts or ("the task",)]
-    shown.begin(first, head_tokens=100, tokens=50, tools=40)
+    shown.begin(first, layers={"task": 50}, head_tokens=100, tools=40)
     return shown
 
 

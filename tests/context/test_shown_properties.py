@@ -36,7 +36,7 @@ class Life:
 
     def __post_init__(self) -> None:
         first = [text_block("the task"), text_block("and more of it")]
-        self.shown.begin(first, head_tokens=9, tokens=9, tools=3)
+        self.shown.begin(first, layers={"task": 9}, head_tokens=9, tools=3)
         self.transcript.append("user", first)
         self.tell("agent.started", first=first)
 

@@ -16,7 +16,7 @@ from tool_bench import ToolBench
 from orchestrator.security.redaction import Redactor
 from orchestrator.security.sandbox import Sandbox
 from orchestrator.security.workspace import Workspace
-from orchestrator.spec.foreign import OUR_TOOLS, PLANNED_TOOLS
+from orchestrator.spec.foreign import OUR_TOOLS
 from orchestrator.spec.mcp_servers import mcp_servers
 from orchestrator.tools.mcp import Servers, open_servers
 
@@ -34,7 +34,7 @@ __all__ = [
 
 RAW = Path(__file__).with_name("mcp_raw.py")
 MADE = Path(__file__).with_name("mcp_made.py")
-TAKEN = OUR_TOOLS | PLANNED_TOOLS
+TAKEN = OUR_TOOLS
 
 
 def raw(

@@ -218,7 +218,8 @@ class _Stage:
 
     def _tools_of_others(self) -> dict[str, dict[str, Any]]:
         """Return what agents were told of the tools that are not the program's."""
-        there = available_tools(self.prepared.task.permissions)
+        task = self.prepared.task
+        there = available_tools(task.permissions, has_memory=task.memory.has_entries)
         return {
             name: told
             for name, told in self.record.definitions.items()

@@ -1,0 +1,83 @@
+"""What a model answers when it is asked what to remember, as changes to memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from orchestrator.memory.entries import Entry, parse_topic
+from orchestrator.memory.keeping import Drop, Put
+
+__all__ = ["MAX_ENTRIES", "changes_in", "topic_path"]
+
+MAX_ENTRIES: Final = 12
+"""Of one answer; what comes behind is not taken."""
+DEFAULT_TOPIC: Final = "notes.md"
+_FENCE: Final = re.compile(r"\A\s*```[\w-]*\n(.*?)\n```\s*\Z", re.DOTALL)
+_TOPIC: Final = re.compile(r"^# +(.*\S)[ \t]*$", re.MULTILINE)
+_DROPPED: Final = re.compile(r"drop(?: it| this)?[.!]?", re.IGNORECASE)
+_NOTHING: Final = re.compile(r"\W*(?:nothing|none|无|没有)\b", re.IGNORECASE)
+_NO_NAME: Final = re.compile(r"[^\w/-]+")
+
+
+def changes_in(answer: str) -> list[Put | Drop] | None:
+    """Return what an answer asks to change; None: it is no such answer.
+
+    Args:
+        answer: entries in the form of topic files, under `# file: description`; or
+            "nothing".
+    """
+    if (fenced := _FENCE.match(answer)) is not None:
+        answer = fenced[1]
+    changes = [
+        _change(entry, path, description)
+        for path, description, text in _topics(answer)
+        for entry in parse_topic(text, path).entries
+        if entry.value.strip()
+    ]
+    if not changes and not _NOTHING.match(answer):
+        return None
+    return changes[:MAX_ENTRIES]
+
+
+def topic_path(name: str) -> str:
+    """Return the topic file that a model means by `name`: relative, ending in `.md`."""
+    plain = name.strip().strip("`").removeprefix("/").removeprefix("memories/")
+    parts = [
+        _NO_NAME.sub("-", part.removesuffix(".md")).strip("-_").lower()
+        for part in plain.split("/")[-2:]
+    ]
+    path = "/".join(filter(None, parts))[:100].strip("/-")
+    return f"{path}.md" if path else DEFAULT_TOPIC
+
+
+def _topics(answer: str) -> Iterator[tuple[str, str, str]]:
+    """Yield path, description and text of each topic in an answer."""
+    heads = [head for head in _TOPIC.finditer(answer) if _is_outside(answer, head)]
+    starts = [head.start() for head in heads]
+    if not heads or answer[: starts[0]].strip():
+        first = starts[0] if starts else len(answer)
+        yield DEFAULT_TOPIC, "", answer[:first]
+    for head, end in zip(heads, [*starts[1:], len(answer)], strict=True):
+        name, _, description = head[1].partition(":")
+        yield topic_path(name), description.strip(), answer[head.start() : end]
+
+
+def _is_outside(answer: str, head: re.Match[str]) -> bool:
+    """Return whether a heading stands outside of fenced code."""
+    before = answer[: head.start()].split("\n")
+    return sum(line.lstrip().startswith("```") for line in before) % 2 == 0
+
+
+def _change(entry: Entry, path: str, description: str) -> Put | Drop:
+    if _DROPPED.fullmatch(entry.value.strip()):
+        return Drop(entry.key)
+    return Put(
+        path,
+        entry.key,
+        entry.value,
+        evidence=entry.evidence,
+        confidence=entry.confidence,
+        description=description,
+    )

@@ -1,0 +1,221 @@
+"""What a query asks for: terms that count, and numbers that may not be another one.
+
+All of a query is data. It is cut like the texts that are indexed, so that no sign in it
+has a meaning of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from orchestrator.memory.search.stems import STOP_WORDS, WIDE_STOPS, stem
+from orchestrator.memory.search.words import DOT, Chunk, Wide, is_number, lexed
+
+__all__ = ["Asked", "Numbers", "Term", "asked"]
+
+_QUERY_CHARS: Final = 4_000
+_MOST_TERMS: Final = 48
+_QUOTED: Final = re.compile(r"[`\"“「『]([^`\"”」』\n]{2,120})[`\"”」』]")
+_STRICT_DIGITS: Final = 3
+_FIGURES: Final = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One thing that is looked for.
+
+    Attributes:
+        forms: terms of the index; one of them is enough.
+        is_start: `forms` are beginnings of terms.
+        is_extra: adds to the rank where it is there, and is not missed elsewhere.
+    """
+
+    forms: tuple[str, ...]
+    is_start: bool = False
+    is_extra: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """The numbers and ids that a query names.
+
+    Attributes:
+        strict: one of them must be in what is found.
+        shapes: what stands in the place of a figure elsewhere is another thing: for each
+            term with a figure (`order0042`), its form with `0` for all figures.
+    """
+
+    strict: frozenset[str] = frozenset()
+    shapes: tuple[tuple[str, str], ...] = ()
+
+    def __or__(self, other: Numbers) -> Numbers:
+        shapes = dict.fromkeys((*self.shapes, *other.shapes))
+        return Numbers(self.strict | other.strict, tuple(shapes))
+
+    def allow(self, terms: Iterable[str]) -> bool:
+        """Return whether a text may be meant: none of its numbers stands for ours."""
+        if not self.strict and not self.shapes:
+            return True
+        held = set(terms)
+        if self.strict and not self.strict & held:
+            return False
+        wanted = {term for term, _ in self.shapes}
+        others: set[str] | None = None
+        for term, shape in self.shapes:
+            if term in held:
+                continue
+            if others is None:
+                others = {shape_of(each) for each in held - wanted if is_number(each)}
+            if shape in others:
+                return False
+        return True
+
+
+def shape_of(term: str) -> str:
+    """Return a term with each figure as `0`: `web03` and `web12` are of one shape.
+
+    A number alone has none, but for a year: it may count anything.
+    """
+    if term.isdigit():
+        return "year" if _is_year(term) else ""
+    return _FIGURES.sub("0", term)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query, understood.
+
+    Attributes:
+        terms: what is looked for; none: nothing can be found by words.
+        numbers: what may not be confused.
+    """
+
+    terms: tuple[Term, ...]
+    numbers: Numbers
+
+
+def asked(query: str) -> Asked:
+    """Return what a query asks for."""
+    query = query[:_QUERY_CHARS]
+    lexemes = list(lexed(query))
+    terms: dict[Term, None] = {}
+    for each in (*_of_lexemes(lexemes), *_neighbours(lexemes)):
+        terms.setdefault(each)
+    if not terms:
+        terms = dict.fromkeys(_lone(lexemes))
+    if all(term.is_extra for term in terms):
+        terms = dict.fromkeys(Term(term.forms, term.is_start) for term in terms)
+    strict, shapes = set[str](), dict[tuple[str, str], None]()
+    for chunk in lexemes:
+        if isinstance(chunk, Chunk):
+            strict |= set(_strict(chunk))
+            shapes |= dict.fromkeys((term, shape_of(term)) for term in _shaped(chunk))
+    for before, wide in zip(lexemes, lexemes[1:], strict=False):
+        if isinstance(wide, Wide) and wide.after and isinstance(before, Chunk):
+            term = wide.after + wide.text[0]
+            shapes[term, shape_of(term)] = None
+    return Asked(
+        tuple(terms)[:_MOST_TERMS],
+        Numbers(frozenset(strict), tuple(shapes)),
+    )
+
+
+def _of_lexemes(lexemes: Sequence[Wide | Chunk]) -> Iterator[Term]:
+    for each in lexemes:
+        if isinstance(each, Wide):
+            yield from _of_wide(each)
+        elif each.is_plain:
+            word = each.parts[0]
+            if word not in STOP_WORDS and len(word) > 1:
+                yield Term((stem(word),))
+        else:
+            yield from _of_chunk(each)
+
+
+def _of_wide(wide: Wide) -> Iterator[Term]:
+    for run in WIDE_STOPS.split(wide.text):
+        for at in range(len(run) - 1):
+            yield Term((run[at : at + 2],))
+
+
+def _lone(lexemes: Sequence[Wide | Chunk]) -> Iterator[Term]:
+    """Yield single characters, where a query holds nothing longer."""
+    for each in lexemes:
+        if isinstance(each, Wide):
+            for run in WIDE_STOPS.split(each.text):
+                if run:
+                    yield Term((run,), is_start=True)
+        elif each.is_plain:
+            yield Term((stem(each.parts[0]),))
+
+
+def _of_chunk(chunk: Chunk) -> Iterator[Term]:
+    parts = chunk.parts
+    for at, part in enumerate(parts):
+        if len(part) == 1 and not is_number(part) and len(parts) > 1:
+            continue
+        forms = [stem(part)]
+        if at and not is_number(part):
+            forms.append(parts[at - 1] + part)
+        if at + 1 < len(parts) and not is_number(part):
+            forms.append(part + parts[at + 1])
+        if is_number(part) and _is_short(part) and len(parts) > 1:
+            # A figure of a name says nothing alone: `2` of `server2`.
+            continue
+        yield Term(tuple(dict.fromkeys(forms)))
+    if chunk.before:
+        yield Term((chunk.before + parts[0],), is_extra=True)
+    for first, second in zip(parts, parts[1:], strict=False):
+        head = stem(first) if is_number(second) else first
+        named = is_number(second) and _is_short(second)
+        yield Term((head + second,), is_extra=not named)
+    if len(parts) > 2:
+        yield Term(("".join(parts),), is_extra=True)
+
+
+def _neighbours(lexemes: Sequence[Wide | Chunk]) -> Iterator[Term]:
+    """Yield two words in a row as one name: `user id` finds `userid`."""
+    for first, second in zip(lexemes, lexemes[1:], strict=False):
+        if (
+            isinstance(first, Chunk)
+            and isinstance(second, Chunk)
+            and first.is_plain
+            and second.is_plain
+        ):
+            one, two = first.parts[0], second.parts[0]
+            if one not in STOP_WORDS and two not in STOP_WORDS:
+                yield Term((one + two,), is_extra=True)
+
+
+def _is_short(number: str) -> bool:
+    return number.isdigit() and len(number) < _STRICT_DIGITS
+
+
+def _is_year(number: str) -> bool:
+    return len(number) == 4 and number.isdigit() and number[:2] in ("19", "20")
+
+
+def _strict(chunk: Chunk) -> Iterator[str]:
+    """Yield the parts that must be found as they stand."""
+    for part in chunk.parts:
+        if not is_number(part) or _is_short(part) or _is_year(part):
+            continue
+        if not part.isdigit() and DOT not in part and len(part) < 4:
+            continue  # `k8s` has another name
+        yield part
+
+
+def _shaped(chunk: Chunk) -> Iterator[str]:
+    """Yield the terms of which another figure makes another thing."""
+    parts = chunk.parts
+    for part in parts:
+        if _is_year(part):
+            yield part
+    if chunk.before:
+        yield chunk.before + parts[0]
+    for first, second in zip(parts, parts[1:], strict=False):
+        if is_number(second) and not is_number(first):
+            yield stem(first) + second

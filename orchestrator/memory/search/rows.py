@@ -1,0 +1,122 @@
+"""The rows of an index: what is written for a topic file, and what is taken out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+from orchestrator.memory.entries import Entry, Topic, folded_key
+from orchestrator.memory.search.pieces import Piece, pieces_of
+from orchestrator.memory.search.words import terms_of
+
+__all__ = ["Stamp", "erase", "fact", "remove", "replace", "set_fact", "stamps"]
+
+Stamp = tuple[int, ...]
+"""What tells one state of a file from another: time in ns, size, inode."""
+
+
+def stamps(connection: sqlite3.Connection) -> dict[str, Stamp]:
+    """Return what the rows of each topic file were made from."""
+    rows = connection.execute("SELECT path, stamp FROM topics").fetchall()
+    return {path: tuple(json.loads(stamp)) for path, stamp in rows}
+
+
+def replace(connection: sqlite3.Connection, topic: Topic, stamp: Stamp) -> None:
+    """Make the rows of one topic file anew; an entry that is as it was is not touched."""
+    rows = connection.execute(
+        "SELECT id, key, newest, digest FROM entries WHERE topic = ?", (topic.path,)
+    )
+    before = {(key, bytes(digest)): (row, newest) for row, key, newest, digest in rows}
+    for entry in topic.entries:
+        digest = _digest(topic, entry)
+        row, newest = before.pop((entry.key, digest), (0, ""))
+        if not row:
+            _add(connection, topic, entry, digest)
+        elif newest != entry.when:
+            sql = "UPDATE entries SET newest = ? WHERE id = ?"
+            connection.execute(sql, (entry.when, row))
+    _drop(connection, [row for row, _ in before.values()])
+    connection.execute(
+        "INSERT OR REPLACE INTO topics VALUES (?, ?)",
+        (topic.path, json.dumps(list(stamp))),
+    )
+
+
+def remove(connection: sqlite3.Connection, topics: Iterable[str]) -> None:
+    """Take out all rows of topic files."""
+    for path in topics:
+        rows = connection.execute("SELECT id FROM entries WHERE topic = ?", (path,))
+        _drop(connection, [row for (row,) in rows.fetchall()])
+        connection.execute("DELETE FROM topics WHERE path = ?", (path,))
+
+
+def erase(connection: sqlite3.Connection, topic: str, key: str) -> None:
+    """Take out the rows of one entry."""
+    rows = connection.execute(
+        "SELECT id FROM entries WHERE topic = ? AND folded = ?",
+        (topic, folded_key(key)),
+    )
+    _drop(connection, [row for (row,) in rows.fetchall()])
+
+
+def fact(connection: sqlite3.Connection, name: str) -> str:
+    """Return what is known of the index by a name, or ""."""
+    sql = "SELECT value FROM facts WHERE name = ?"
+    row = connection.execute(sql, (name,)).fetchone()
+    return str(row[0]) if row else ""
+
+
+def set_fact(connection: sqlite3.Connection, name: str, value: str) -> None:
+    """Keep something of the index by a name."""
+    connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, value))
+
+
+def _digest(topic: Topic, entry: Entry) -> bytes:
+    text = "\0".join((topic.title, entry.key, entry.value))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+def _add(
+    connection: sqlite3.Connection, topic: Topic, entry: Entry, digest: bytes
+) -> None:
+    row = connection.execute(
+        "INSERT INTO entries (topic, key, folded, newest, digest)"
+        " VALUES (?, ?, ?, ?, ?)",
+        (topic.path, _clean(entry.key), folded_key(entry.key), entry.when, digest),
+    ).lastrowid
+    for piece in pieces_of(entry.key, entry.value):
+        heading, body = _terms(piece)
+        at = connection.execute(
+            "INSERT INTO pieces (entry, heading, body) VALUES (?, ?, ?)",
+            (row, heading, body),
+        ).lastrowid
+        connection.execute(
+            "INSERT INTO words (rowid, heading, body) VALUES (?, ?, ?)",
+            (at, heading, body),
+        )
+
+
+def _terms(piece: Piece) -> tuple[str, str]:
+    return " ".join(terms_of(piece.heading)), " ".join(terms_of(piece.text))
+
+
+def _drop(connection: sqlite3.Connection, entries: Sequence[int]) -> None:
+    for entry in entries:
+        pieces = connection.execute(
+            "SELECT id, heading, body FROM pieces WHERE entry = ?", (entry,)
+        ).fetchall()
+        for piece, heading, body in pieces:
+            connection.execute(
+                "INSERT INTO words (words, rowid, heading, body)"
+                " VALUES ('delete', ?, ?, ?)",
+                (piece, heading, body),
+            )
+            connection.execute("DELETE FROM vectors WHERE piece = ?", (piece,))
+        connection.execute("DELETE FROM pieces WHERE entry = ?", (entry,))
+        connection.execute("DELETE FROM entries WHERE id = ?", (entry,))
+
+
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
