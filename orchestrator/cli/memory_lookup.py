@@ -65,7 +65,8 @@ def keys_named(memory: Memory, names: Sequence[str]) -> list[Known]:
     if unknown:
         keys = [each[0].entry.key for each in by_key.values()]
         told = "; ".join(
-            f"no entry `{name[:_SHOWN_CHARS]}`{_nearest(name, keys)}" for name in unknown
+            f"no entry `{name[:_SHOWN_CHARS]}`{_nearest(name, keys)}"
+            for name in unknown
         )
         raise SpecError(f"{told}; nothing was forgotten")
     return [known for key in wanted for known in by_key[key]]

@@ -17,15 +17,15 @@ from orchestrator.cli.output import (
     width,
 )
 from orchestrator.events.phrases import count_phrase
-from orchestrator.memory.entries import Entry, Place
+from orchestrator.memory.entries import Entry, place_text
 from orchestrator.memory.memory import About, Known
 
 __all__ = [
+    "counted",
     "entry_lines",
     "entry_table",
     "found_lines",
     "one_line",
-    "place_text",
     "topic_table",
     "who_wrote",
 ]
@@ -120,7 +120,7 @@ def entry_lines(
     if entry.used:
         yield row("last used", safe(entry.used))
     for number, earlier in enumerate(entry.was):
-        when = f"until {safe(earlier.when)}: " if earlier.when else ""
+        when = f"{safe(earlier.when)}: " if earlier.when else ""
         yield row("" if number else "before", when + safe(earlier.value))
     yield pad("file", LABEL_COLUMNS) + safe(path)
 
@@ -148,7 +148,7 @@ def found_lines(found: Sequence[Known], *, style: Style) -> Iterator[str]:
             state = _STATE_WORDS.get(each.state, each.state)
             told_state = f"{places}  {state}".rstrip()
             color = _STATE_COLORS.get(each.state, "")
-            yield style(fill(told_state, indent="  "), "dim" if not color else color)
+            yield style(fill(told_state, indent="  "), color or "dim")
 
 
 def who_wrote(entry: Entry) -> str:
@@ -165,14 +165,6 @@ def one_line(text: str) -> str:
     lines = [line for line in text.split("\n") if line.strip()]
     more = " …" if len(lines) > 1 else ""
     return safe(lines[0]) + more if lines else ""
-
-
-def place_text(place: Place) -> str:
-    """Return a place as `path`, `path:first` or `path:first-last`."""
-    if not place.first:
-        return place.path
-    last = f"-{place.last}" if place.last > place.first else ""
-    return f"{place.path}:{place.first}{last}"
 
 
 def counted(topics: Sequence[About]) -> str:

@@ -158,7 +158,7 @@ class TestShow:
             "written     2026-11-30, by 20261129-201500-auth-survey-7f3a/a2\n"
             "confidence  0.9\n"
             "evidence    auth/tokens.py:1-2  unchanged\n"
-            "before      until 2026-11-29: Access tokens live 10 minutes.\n"
+            "before      2026-11-29: Access tokens live 10 minutes.\n"
             f"file        {filled}/.orchestrate/memory/auth.md\n"
         )
 
@@ -198,7 +198,9 @@ class TestShow:
         self, filled: Path, capsys: Capture
     ) -> None:
         with (filled / ".orchestrate/memory/evil.md").open("w") as file:
-            file.write("# E\x1b]0;x\x07\n\nD\x1b[2J\n\n## K\x1b[1m\n\nV\x1b[31m\u202e\n")
+            file.write(
+                "# E\x1b]0;x\x07\n\nD\x1b[2J\n\n## K\x1b[1m\n\nV\x1b[31m\u202e\n"
+            )
 
         for argv in (["list"], ["list", "evil"], ["show", "evil.md"], ["search", "V"]):
             assert main(["memory", *argv]) == 0
