@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from orchestrator.cli.memory_data import legible
 from orchestrator.cli.memory_lookup import entries_of, keys_named, topic_named
 from orchestrator.cli.memory_scope import Scope
 from orchestrator.cli.memory_text import one_line
 from orchestrator.cli.output import cut, json_text, safe, terminal_width
 from orchestrator.errors import SpecError
 from orchestrator.events.phrases import count_phrase
-from orchestrator.memory.exchange import Taken, exported, read_records, take_in
+from orchestrator.memory.exchange import read_records, record_of
+from orchestrator.memory.keeping import Outcome
 from orchestrator.memory.memory import Known, Memory
 from orchestrator.store.disk import write_beside, write_new
 
@@ -24,6 +27,12 @@ __all__ = ["export_to", "forget_keys", "import_from", "to_forget"]
 MOST_SHOWN = 20
 """Entries that are shown before they are forgotten."""
 STDIN = "-"
+_WORDS = {
+    "new": "added",
+    "updated": "updated",
+    "kept": "kept as they were",
+    "refused": "refused",
+}
 
 
 def to_forget(memory: Memory, keys: Sequence[str], topic: str | None) -> list[Known]:
@@ -114,9 +123,15 @@ def export_to(file: Path | None, scope: Scope, *, is_forced: bool) -> None:
 
 
 def _lines(scope: Scope) -> Iterator[str]:
-    if scope.is_there:
-        for each in exported(scope.memory()):
-            yield json_text(each, is_line=True)
+    if not scope.is_there:
+        return
+    store = scope.memory(evidence=False)
+    about = {each.path: each for each in store.topics()}
+    for known in store.entries():
+        topic = about.get(known.topic)
+        title, description = (topic.title, topic.description) if topic else ("", "")
+        record = record_of(known.topic, title, description, known.entry)
+        yield json_text(legible(record), is_line=True)
 
 
 def _write(file: Path, data: bytes, *, is_forced: bool) -> None:
@@ -139,9 +154,16 @@ def import_from(file: Path, scope: Scope) -> list[dict[str, Any]]:
     """
     data = _read(file)
     name = "stdin" if str(file) == STDIN else str(file)
-    taken = take_in(scope.memory(), read_records(data, name))
+    taken = scope.memory().take_in(read_records(data, name))
     _tell(taken)
-    return [each.to_dict() for each in taken]
+    return [
+        {"key": each.key, "topic": each.topic, "what": _what(each), "why": each.why}
+        for each in taken
+    ]
+
+
+def _what(outcome: Outcome) -> str:
+    return "kept" if outcome.what == "same" else outcome.what
 
 
 def _read(file: Path) -> bytes:
@@ -153,17 +175,12 @@ def _read(file: Path) -> bytes:
         raise SpecError(f"cannot be read: {error.strerror}", str(file)) from error
 
 
-def _tell(taken: Sequence[Taken]) -> None:
+def _tell(taken: Sequence[Outcome]) -> None:
     """Say on stderr how many came in, and which did not and why."""
-    counts = {"new": 0, "updated": 0, "kept": 0, "refused": 0}
+    counts = Counter(_what(each) for each in taken)
+    told = [f"{counts[what]:,} {word}" for what, word in _WORDS.items() if counts[what]]
+    print(", ".join(told) or "nothing to take in", file=sys.stderr)
     for each in taken:
-        counts[each.what] += 1
-    words = {"new": "added", "kept": "kept as they were"}
-    told = ", ".join(
-        f"{count:,} {words.get(what, what)}" for what, count in counts.items() if count
-    )
-    print(told or "nothing to take in", file=sys.stderr)
-    for each in taken:
-        if each.why and each.what in ("kept", "refused"):
-            line = f"{each.what}: {safe(each.key)}: {safe(each.why)}"
+        if each.why:
+            line = f"{_what(each)}: {safe(each.key)}: {safe(each.why)}"
             print(line, file=sys.stderr)

@@ -13,7 +13,7 @@ import click
 
 from orchestrator.cli.memory_scope import Scope, scope_options
 from orchestrator.cli.options import json_option
-from orchestrator.cli.output import Style, is_terminal, print_json, safe, safe_lines
+from orchestrator.cli.output import Style, is_terminal, safe, safe_lines
 from orchestrator.errors import SpecError
 
 __all__ = ["memory"]
@@ -53,7 +53,7 @@ def _list_topics(scope: Scope, *, as_json: bool) -> None:
     notice = "; ".join(filter(None, [store.problem(), store.notice]))
     if as_json:
         shown = [topic_dict(each) for each in topics]
-        print_json({**scope.told(), "topics": shown, "notice": notice})
+        scope.print_json(topics=shown, notice=notice)
         return
     if topics:
         for line in topic_table(topics, style=Style()):
@@ -72,8 +72,8 @@ def _list_entries(scope: Scope, topic: str, *, as_json: bool) -> None:
     about = topic_named(store.topics(), topic)
     found = entries_of(store, about.path)
     if as_json:
-        shown = [entry_dict(each, scope.states(each)) for each in found]
-        print_json({**scope.told(), "topic": about.path, "entries": shown})
+        shown = [entry_dict(each, store.states(each.entry)) for each in found]
+        scope.print_json(topic=about.path, entries=shown)
         return
     if about.description or about.title:
         print(safe(about.description or about.title), end="\n\n")
@@ -93,7 +93,8 @@ def show(name: str, scope: Scope, as_json: bool) -> None:
 
     if not scope.is_there:
         raise SpecError(f"nothing is remembered yet: {scope.folder}")
-    found = entry_named(scope.memory(), name)
+    store = scope.memory()
+    found = entry_named(store, name)
     if isinstance(found, About):
         _show_topic(scope, found.path, as_json=as_json)
         return
@@ -101,13 +102,13 @@ def show(name: str, scope: Scope, as_json: bool) -> None:
     if as_json:
         from orchestrator.cli.memory_data import entry_dict
 
-        shown = entry_dict(found, scope.states(found))
-        print_json({**scope.told(), "path": path, "entry": shown})
+        shown = entry_dict(found, store.states(found.entry))
+        scope.print_json(path=path, entry=shown)
         return
     from orchestrator.cli.memory_text import entry_lines
 
     for line in entry_lines(
-        found, states=scope.states(found), path=path, style=Style()
+        found, states=store.states(found.entry), path=path, style=Style()
     ):
         print(line)
 
@@ -116,7 +117,7 @@ def _show_topic(scope: Scope, topic: str, *, as_json: bool) -> None:
     text = scope.text_of(topic)
     if as_json:
         path = str(scope.folder / topic)
-        print_json({**scope.told(), "path": path, "topic": topic, "text": text})
+        scope.print_json(path=path, topic=topic, text=text)
         return
     print(safe_lines(text), end="" if text.endswith("\n") else "\n")
     if is_terminal():
@@ -135,8 +136,9 @@ def search(queries: tuple[str, ...], most: int, scope: Scope, as_json: bool) -> 
 
     Several queries are several phrasings of one question.
     """
-    nothing = {"queries": list(queries), "found": [], "notice": ""}
+    asked = list(queries)
     if not scope.is_there:
+        nothing = {"queries": asked, "found": [], "notice": ""}
         scope.tell_empty(nothing if as_json else None)
         return
     store = scope.memory(searches=True)
@@ -144,8 +146,8 @@ def search(queries: tuple[str, ...], most: int, scope: Scope, as_json: bool) -> 
     if as_json:
         from orchestrator.cli.memory_data import entry_dict
 
-        shown = [entry_dict(each, scope.states(each)) for each in found]
-        print_json({**scope.told(), **nothing, "found": shown, "notice": store.notice})
+        shown = [entry_dict(each, store.states(each.entry)) for each in found]
+        scope.print_json(queries=asked, found=shown, notice=store.notice)
         return
     from orchestrator.cli.memory_text import found_lines
 
@@ -186,7 +188,7 @@ def forget(
     found = to_forget(store, keys, topic)
     gone = forget_keys(store, found, is_sure=is_sure, is_quiet=as_json)
     if as_json:
-        print_json({**scope.told(), "forgotten": gone})
+        scope.print_json(forgotten=gone)
 
 
 @memory.command("export")
@@ -217,4 +219,4 @@ def import_entries(file: Path, scope: Scope, as_json: bool) -> None:
 
     outcomes = import_from(file, scope)
     if as_json:
-        print_json({**scope.told(), "outcomes": outcomes})
+        scope.print_json(outcomes=outcomes)

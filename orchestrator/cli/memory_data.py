@@ -7,7 +7,24 @@ from typing import Any
 
 from orchestrator.memory.memory import About, Known
 
-__all__ = ["entry_dict", "topic_dict"]
+__all__ = ["entry_dict", "legible", "topic_dict"]
+
+
+def legible(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """Return `value` with the replacement character for bytes that are no UTF-8.
+
+    Files that people write may hold such; they are read so that they can be written
+    back as they were.
+    """
+    if isinstance(value, str):
+        if value.isascii():
+            return value
+        return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    if isinstance(value, list):
+        return [legible(each) for each in value]
+    if isinstance(value, dict):
+        return {name: legible(each) for name, each in value.items()}
+    return value
 
 
 def topic_dict(about: About) -> dict[str, Any]:

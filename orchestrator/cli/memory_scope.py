@@ -14,8 +14,9 @@ from typing import Any, Literal, TypeVar
 
 import click
 
-from orchestrator.cli.options import json_option
-from orchestrator.cli.output import safe
+from orchestrator.cli.memory_data import legible
+from orchestrator.cli.output import print_json, safe
+from orchestrator.memory.folder import Folder
 from orchestrator.memory.memory import Memory
 from orchestrator.memory.places import scope_folder
 from orchestrator.settings import Settings
@@ -44,20 +45,36 @@ class Scope:
         """Return whether anything was ever remembered in it."""
         return self.folder.is_dir()
 
-    def told(self) -> dict[str, Any]:
-        """Return what everything that is printed as JSON begins with."""
-        return {"v": 1, "scope": self.name, "folder": str(self.folder)}
+    def tell_empty(self, as_json: dict[str, Any] | None = None) -> None:
+        """Say on stderr that there is nothing yet.
 
-    def tell_empty(self) -> None:
-        """Say on stderr that there is nothing yet."""
+        Args:
+            as_json: what is printed besides, on stdout; None: nothing.
+        """
+        if as_json is not None:
+            self.print_json(**as_json)
         where = safe(str(self.folder))
         print(f"nothing is remembered yet: {where}", file=sys.stderr)
 
-    def memory(self, *, searches: bool = False) -> Memory:
+    def text_of(self, topic: str) -> str:
+        """Return a topic file as it is.
+
+        Raises:
+            StoreError: it cannot be read.
+        """
+        return Folder(self.folder).read(topic).text
+
+    def print_json(self, **fields: Any) -> None:  # noqa: ANN401 - any JSON value
+        """Print fields as JSON, behind which scope they are of."""
+        told = {"v": 1, "scope": self.name, "folder": str(self.folder)}
+        print_json(legible({**told, **fields}))
+
+    def memory(self, *, searches: bool = False, evidence: bool = True) -> Memory:
         """Return the store.
 
         Args:
             searches: an embedder is wanted too, if one is configured.
+            evidence: what entries rest on is looked at.
 
         Raises:
             SpecError: the settings name an embedder that there is not.
@@ -69,7 +86,7 @@ class Scope:
             embedder = embedder_of(Settings.load(os.environ), os.environ)
         return Memory(
             self.folder,
-            workspace=self.workspace if self.workspace.is_dir() else None,
+            workspace=self.workspace if evidence else None,
             redact=_redacted,
             today=_today,
             embedder=embedder,
@@ -77,7 +94,7 @@ class Scope:
 
 
 def scope_options(command: F) -> F:
-    """Add `--scope`, `--workspace` and `--json`, given as `scope` and `as_json`."""
+    """Add `--scope` and `--workspace`, given to the command as `scope: Scope`."""
 
     def named(ctx: click.Context, _param: click.Parameter, name: str) -> Scope:
         # `--workspace` is eager: it is there by now.
@@ -90,7 +107,7 @@ def scope_options(command: F) -> F:
         callback=named,
         help="Of a project (default), or of this user in all projects.",
     )(command)
-    command = click.option(
+    return click.option(
         "--workspace",
         type=click.Path(path_type=Path),
         default=Path(),
@@ -98,7 +115,6 @@ def scope_options(command: F) -> F:
         metavar="DIR",
         help="Whose project; default: this folder.",
     )(command)
-    return json_option(command)
 
 
 def _scope(name: str, workspace: Path) -> Scope:

@@ -301,3 +301,202 @@ class TestForget:
         assert [each.entry.key for each in store(filled).entries()] == [
             "Token lifetime"
         ]
+
+
+class TestExport:
+    def test_each_entry_is_a_line_of_json(self, filled: Path, capsys: Capture) -> None:
+        out, _ = run(capsys, "export")
+        lines = [json.loads(line) for line in out.splitlines()]
+
+        assert [(each["topic"], each["key"]) for each in lines] == [
+            ("auth.md", "Token lifetime"),
+            ("billing.md", "Currency"),
+            ("billing.md", "Deploys"),
+        ]
+        assert lines[0] == {
+            "v": 1,
+            "topic": "auth.md",
+            "title": "Auth",
+            "description": "How requests are authenticated.",
+            "key": "Token lifetime",
+            "value": TOKENS,
+            "when": "2026-11-30",
+            "confidence": 0.9,
+            "source": f"{AUTHOR.run}/a2",
+            "by_a_person": False,
+            "evidence": [
+                {
+                    "path": "auth/tokens.py",
+                    "first": 1,
+                    "last": 2,
+                    "seal": lines[0]["evidence"][0]["seal"],
+                }
+            ],
+            "used": "",
+            "was": [{"value": "Access tokens live 10 minutes.", "when": "2026-11-29"}],
+        }
+        assert len(lines[0]["evidence"][0]["seal"]) == 8
+        assert lines[2]["by_a_person"]
+
+    def test_a_file_is_never_overwritten_unasked(
+        self, filled: Path, capsys: Capture
+    ) -> None:
+        (filled / "all.jsonl").write_text("precious")
+
+        _, err = run(capsys, "export", "all.jsonl", status=2)
+        assert err == ("error: all.jsonl: is there already; --force writes over it\n")
+        assert (filled / "all.jsonl").read_text() == "precious"
+
+        _, err = run(capsys, "export", "all.jsonl", "--force")
+        assert err == "wrote 3 entries to all.jsonl\n"
+        assert (filled / "all.jsonl").read_text().count("\n") == 3
+
+
+class TestImport:
+    @pytest.fixture
+    def exported(self, filled: Path, capsys: Capture) -> Path:
+        run(capsys, "export", "all.jsonl")
+        capsys.readouterr()
+        return filled / "all.jsonl"
+
+    def test_into_an_empty_scope_everything_comes_back(
+        self, exported: Path, capsys: Capture
+    ) -> None:
+        _, err = run(capsys, "import", "all.jsonl", "--scope", "user")
+        assert err == "3 added\n"
+
+        run(capsys, "export", "again.jsonl", "--scope", "user")
+        again = exported.with_name("again.jsonl")
+        assert again.read_text() == exported.read_text()
+
+    def test_a_second_time_nothing_changes(
+        self, exported: Path, capsys: Capture
+    ) -> None:
+        before = files_of(exported.parent)
+
+        _, err = run(capsys, "import", "all.jsonl")
+
+        assert err == "3 kept as they were\n"
+        assert files_of(exported.parent) == before
+
+    def test_only_what_is_newer_comes_in(self, exported: Path, capsys: Capture) -> None:
+        work = exported.parent
+        author = Author("run-2", "lead")
+        put = Put("auth.md", "Token lifetime", "Access tokens live 5 minutes.")
+        store(work, today="2026-12-01").keep([put], author)
+        put = Put("billing.md", "Currency", "Prices are kept in euros.")
+        store(work, today="2026-11-01").forget(["Currency"])
+        (work / ".orchestrate/memory/.index/forgotten").unlink()
+        store(work, today="2026-11-01").keep([put], author)
+
+        outcomes = as_json(capsys, "import", "all.jsonl")["outcomes"]
+
+        assert [(each["key"], each["what"]) for each in outcomes] == [
+            ("Token lifetime", "kept"),
+            ("Currency", "updated"),
+            ("Deploys", "kept"),
+        ]
+        found = {each.entry.key: each.entry for each in store(work).entries()}
+        assert found["Token lifetime"].value == "Access tokens live 5 minutes."
+        assert found["Currency"].value == "Prices are kept in cents."
+        assert found["Currency"].when == "2026-11-29"
+        assert found["Currency"].was[0].value == "Prices are kept in euros."
+
+    def test_what_a_person_wrote_here_stays(
+        self, exported: Path, capsys: Capture
+    ) -> None:
+        path = exported.parent / ".orchestrate/memory/auth.md"
+        path.write_text(path.read_text().replace("15 minutes", "7 minutes"))
+        text = exported.read_text().replace("2026-11-30", "2027-01-01")
+        exported.write_text(text.replace("15 minutes", "16 minutes"))
+
+        _, err = run(capsys, "import", "all.jsonl")
+
+        assert "kept: Token lifetime: a person wrote or changed it here" in err
+        assert "7 minutes" in path.read_text()
+
+    def test_one_wrong_line_and_nothing_comes_in(
+        self, exported: Path, capsys: Capture
+    ) -> None:
+        lines = exported.read_text().splitlines()
+        exported.write_text("\n".join([lines[0], "", lines[1][:-9], lines[2]]))
+
+        _, err = run(capsys, "import", "all.jsonl", "--scope", "user", status=2)
+
+        assert err == (
+            "error: all.jsonl:3: the line is no JSON in UTF-8; nothing was taken in\n"
+        )
+        assert run(capsys, "list", "--scope", "user")[0] == ""
+
+    def test_a_file_that_is_not_there(self, work: Path, capsys: Capture) -> None:
+        _, err = run(capsys, "import", "none.jsonl", status=2)
+
+        assert err == ("error: none.jsonl: cannot be read: No such file or directory\n")
+
+    def test_secrets_do_not_come_in(self, work: Path, capsys: Capture) -> None:
+        secret = "sk-ant-api03-" + "Zq8Xw2" * 14
+        record = {"topic": "a.md", "key": "K", "value": f"The key is {secret}."}
+        (work / "x.jsonl").write_text(json.dumps(record))
+
+        _, err = run(capsys, "import", "x.jsonl")
+
+        assert err == "1 refused\nrefused: K: holds a secret\n"
+        for path in filter(Path.is_file, (work / ".orchestrate").rglob("*")):
+            assert secret.encode() not in path.read_bytes()
+
+    def test_what_was_forgotten_does_not_come_back(
+        self, exported: Path, capsys: Capture
+    ) -> None:
+        run(capsys, "forget", "currency", "--yes")
+
+        _, err = run(capsys, "import", "all.jsonl")
+
+        assert "1 refused" in err
+        assert "refused: Currency: forgotten" in err
+
+    def test_it_may_come_from_stdin(
+        self, exported: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        stdin = io.TextIOWrapper(io.BytesIO(exported.read_bytes()))
+        monkeypatch.setattr(sys, "stdin", stdin)
+
+        _, err = run(capsys, "import", "-", "--scope", "user")
+
+        assert err == "3 added\n"
+
+
+class TestScopes:
+    def test_the_users_is_another_folder(self, filled: Path, capsys: Capture) -> None:
+        shown = as_json(capsys, "list", "--scope", "user")
+
+        assert shown["folder"] == f"{filled.parent}/data/orchestrate/memory"
+        assert shown["topics"] == []
+
+    def test_another_workspace_is_another_project(
+        self, filled: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(filled.parent)
+
+        assert as_json(capsys, "list")["topics"] == []
+        assert len(as_json(capsys, "list", "--workspace", "work")["topics"]) == 2
+
+    def test_the_setting_moves_all(
+        self, work: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("ORCHESTRATE_MEMORY_DIR", "~/kept")
+        home = work.parent / "home/kept"
+
+        project, user = (
+            as_json(capsys, "list", "--scope", scope)["folder"]
+            for scope in ("project", "user")
+        )
+
+        assert project.startswith(f"{home}/projects/work-")
+        assert user == f"{home}/user"
+
+    def test_a_link_in_the_way_is_refused(self, work: Path, capsys: Capture) -> None:
+        (work / ".orchestrate").symlink_to(work.parent)
+
+        _, err = run(capsys, "list", status=2)
+
+        assert "is a link" in err
