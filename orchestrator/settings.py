@@ -57,6 +57,12 @@ class Settings:
     memory_dir: Path | None = None
     """`ORCHESTRATE_MEMORY_DIR`: where memory is kept; None: in the workspace, and in
     the user's data folder."""
+    embedder: str = ""
+    """`ORCHESTRATE_EMBEDDER`: finds in memory by meaning too: `local`, or
+    `openai:<model>` of an endpoint; "": by words alone."""
+    embedder_url: str = ""
+    """`ORCHESTRATE_EMBEDDER_URL`: of that endpoint, such as `https://host/v1`; its key
+    is taken from `ORCHESTRATE_EMBEDDER_KEY` where it is used, and kept nowhere."""
 
     @classmethod
     def load(cls, env: Mapping[str, str]) -> Settings:
@@ -84,6 +90,7 @@ class Settings:
             endpoint_lacks=_features(
                 "ORCHESTRATE_ENDPOINT_LACKS", setting("ENDPOINT_LACKS", "")
             ),
+            **_embedding(setting("EMBEDDER", ""), setting("EMBEDDER_URL", "")),
         )
 
 
@@ -101,6 +108,26 @@ def _features(name: str, text: str) -> tuple[str, ...]:
         allowed = ", ".join(f"`{each}`" for each in FEATURES)
         raise SpecError(f"`{name}` names `{unknown}`; allowed are {allowed}")
     return tuple(sorted(listed))
+
+
+def _embedding(embedder: str, url: str) -> dict[str, str]:
+    """Return the two fields of an embedder.
+
+    Raises:
+        SpecError: there is no such embedder, or its endpoint is missing or no URL.
+    """
+    kind, colon, model = embedder.partition(":")
+    if embedder not in ("", "local") and not (kind == "openai" and model.strip()):
+        raise SpecError(
+            "`ORCHESTRATE_EMBEDDER` must be `local` or `openai:<model>`, "
+            f"got `{embedder}`"
+        )
+    if colon and not re.fullmatch(r"https?://[^\s/]+(?:/\S*)?", url):
+        raise SpecError(
+            "`ORCHESTRATE_EMBEDDER_URL` must be the `https://` address of an endpoint "
+            "for an embedder `openai:<model>`"
+        )
+    return {"embedder": embedder, "embedder_url": url}
 
 
 _NO_KEY: Final = (

@@ -151,7 +151,9 @@ def _topics(
 
 def _evidence(known: Known) -> str:
     places = known.entry.evidence
-    shown = ", ".join(f"`{_one_line(place_text(each), 200)}`" for each in places[:MAX_PLACES])
+    shown = ", ".join(
+        f"`{_one_line(place_text(each), 200)}`" for each in places[:MAX_PLACES]
+    )
     more = f" and {len(places) - MAX_PLACES} more" if len(places) > MAX_PLACES else ""
     return f"{shown}{more}{_STATES[known.state]}"
 
