@@ -1,4 +1,8 @@
-"""Which scope of memory a command means, and the store of it."""
+"""Which scope of memory a command means, and the store of it.
+
+Imports stand where they are used, so that `memory --help` starts as fast as `--help`.
+"""
+# ruff: noqa: PLC0415 - see above
 
 from __future__ import annotations
 
@@ -10,16 +14,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from orchestrator.cli.memory_data import legible
 from orchestrator.cli.output import print_json, safe
-from orchestrator.memory.folder import Folder
-from orchestrator.memory.memory import Memory
-from orchestrator.memory.places import scope_folder
 from orchestrator.settings import Settings
+
+if TYPE_CHECKING:
+    from orchestrator.memory.memory import Memory
 
 __all__ = ["Scope", "scope_options"]
 
@@ -62,11 +65,15 @@ class Scope:
         Raises:
             StoreError: it cannot be read.
         """
+        from orchestrator.memory.folder import Folder
+
         return Folder(self.folder).read(topic).text
 
     def print_json(self, **fields: Any) -> None:  # noqa: ANN401 - any JSON value
         """Print fields as JSON, behind which scope they are of."""
         told = {"v": 1, "scope": self.name, "folder": str(self.folder)}
+        from orchestrator.cli.memory_data import legible
+
         print_json(legible({**told, **fields}))
 
     def memory(self, *, searches: bool = False, evidence: bool = True) -> Memory:
@@ -79,9 +86,11 @@ class Scope:
         Raises:
             SpecError: the settings name an embedder that there is not.
         """
+        from orchestrator.memory.memory import Memory
+
         embedder = None
         if searches:
-            from orchestrator.memory.embedding import embedder_of  # noqa: PLC0415 - slow
+            from orchestrator.memory.embedding import embedder_of
 
             embedder = embedder_of(Settings.load(os.environ), os.environ)
         return Memory(
@@ -118,6 +127,8 @@ def scope_options(command: F) -> F:
 
 
 def _scope(name: str, workspace: Path) -> Scope:
+    from orchestrator.memory.places import scope_folder
+
     which: Literal["project", "user"] = "user" if name == "user" else "project"
     root = workspace.expanduser().absolute()
     settings = Settings.load(os.environ)
@@ -134,8 +145,8 @@ def _today() -> str:
 @cache
 def _redactor() -> Callable[[str], str]:
     # Only what is written is redacted, and its patterns take a while to load.
-    from orchestrator.security.own import own_secrets  # noqa: PLC0415
-    from orchestrator.security.redaction import Redactor  # noqa: PLC0415
+    from orchestrator.security.own import own_secrets
+    from orchestrator.security.redaction import Redactor
 
     return Redactor(secrets.token_bytes(16), own_secrets(os.environ)).redact
 

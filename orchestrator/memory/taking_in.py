@@ -60,8 +60,8 @@ def take_in(batch: Batch, record: Record, forgotten: Tombstones) -> Outcome:
         forgotten: what must not come back.
 
     Returns:
-        `new`, `updated`, `refused`, or `same`: what is here stays; `why` says why, where
-        it differs.
+        `new`, `updated`, `refused`, or `same`: what is here stays, and `why` says why,
+        where it differs.
     """
     entry = record.entry
     found = batch.find(entry.key) if entry.key else None
@@ -101,8 +101,10 @@ def _why_refused(entry: Entry, forgotten: Tombstones) -> str:
         return "holds a secret"
     if forgotten.holds(entry.key, entry.value):
         return FORGOTTEN
-    if entry.is_by_a_person:
-        return ""
+    return "" if entry.is_by_a_person else _why_too_long(entry)
+
+
+def _why_too_long(entry: Entry) -> str:
     if len(entry.key) > MAX_KEY_CHARS:
         return f"its key has over {MAX_KEY_CHARS} characters"
     if len(entry.value) > MAX_VALUE_CHARS:
