@@ -17,11 +17,13 @@ from orchestrator.memory.batch import Batch
 from orchestrator.memory.catalog import Catalog, Loaded
 from orchestrator.memory.embedding import Embedder
 from orchestrator.memory.entries import Entry, changed, folded_key, same_key
+from orchestrator.memory.exchange import Record
 from orchestrator.memory.folder import OWN, Changed, Folder
 from orchestrator.memory.forgetting import forget, forgetting_is_done, forgotten_in
 from orchestrator.memory.index_page import About
 from orchestrator.memory.keeping import Author, Drop, Outcome, Put
 from orchestrator.memory.seals import Seals, State
+from orchestrator.memory.taking_in import cleaned, take_in
 from orchestrator.memory.tidy import (
     MOST_COMPARED,
     may_merge,
@@ -29,6 +31,7 @@ from orchestrator.memory.tidy import (
     newer_first,
     why_unused,
 )
+from orchestrator.memory.tombstones import Tombstones
 from orchestrator.memory.writing import Change, Writer, prepared
 
 __all__ = ["About", "Known", "Memory", "State"]
@@ -39,6 +42,9 @@ MOST_BESIDE: Final = 20
 """Earlier changes of one call that a new entry is compared with, the last ones."""
 PAGE_S: Final = 0.2
 """How long a search waits to bring the index page up to date."""
+MOST_AT_ONCE: Final = 200
+"""Entries that are taken in under one lock, so that nobody waits long for it."""
+_Make = Callable[[Batch, Tombstones, int], Outcome]
 _TIDIED: Final = f"{OWN}/tidied"
 _BUSY: Final = "somebody else keeps changing this file; try again"
 
@@ -178,22 +184,33 @@ class Memory:
             Change(each, (*_keys(asked[max(number - MOST_BESIDE, 0) : number]), *near))
             for number, (each, near) in enumerate(zip(asked, near_each, strict=True))
         ]
-        outcomes: dict[int, Outcome] = {}
-        for _ in range(TRIES):
-            left = [n for n in range(len(ready)) if n not in outcomes]
-            with self._batch() as batch:
-                forgotten = forgotten_in(self._disk)
-                writer = Writer(batch, forgotten, author.source, self._today())
-                judged = {number: writer.make(ready[number]) for number in left}
-                outcomes |= _committed(batch, judged)
-            if forgotten.is_under_way:
-                self._erase()
-            if len(outcomes) == len(ready):
-                break
-        for number in range(len(ready)):
-            key = ready[number].asked.key
-            outcomes.setdefault(number, Outcome(key, "", "refused", _BUSY))
-        return [outcomes[number] for number in range(len(ready))]
+
+        def make(batch: Batch, forgotten: Tombstones, number: int) -> Outcome:
+            writer = Writer(batch, forgotten, author.source, self._today())
+            return writer.make(ready[number])
+
+        return self._judged([each.asked.key for each in ready], make)
+
+    def take_in(self, records: Sequence[Record]) -> list[Outcome]:
+        """Take in entries with their dates and sources, where they are newer.
+
+        Returns:
+            What became of each, in their order, see `taking_in.take_in`.
+
+        Raises:
+            StoreError: nothing can be written, or somebody holds the lock for long.
+        """
+        ready = [cleaned(each, self._redact) for each in records]
+        outcomes: list[Outcome] = []
+        for start in range(0, len(ready), MOST_AT_ONCE):
+            part = ready[start : start + MOST_AT_ONCE]
+            outcomes += self._judged(
+                [each.entry.key for each in part],
+                lambda batch, forgotten, number, part=part: take_in(  # type: ignore[misc]
+                    batch, part[number], forgotten
+                ),
+            )
+        return outcomes
 
     def touch(self, keys: Collection[str]) -> None:
         """Note that entries were shown today; at most once a day each.
@@ -278,6 +295,28 @@ class Memory:
         if gone:
             self._erase()
         return list(gone)
+
+    def _judged(self, keys: Sequence[str], make: _Make) -> list[Outcome]:
+        """Make changes under the lock, those anew that a person came between.
+
+        Args:
+            keys: of the changes.
+            make: makes the change of a number, or refuses it.
+        """
+        outcomes: dict[int, Outcome] = {}
+        for _ in range(TRIES):
+            left = [n for n in range(len(keys)) if n not in outcomes]
+            with self._batch() as batch:
+                forgotten = forgotten_in(self._disk)
+                judged = {number: make(batch, forgotten, number) for number in left}
+                outcomes |= _committed(batch, judged)
+            if forgotten.is_under_way:
+                self._erase()
+            if len(outcomes) == len(keys):
+                break
+        for number, key in enumerate(keys):
+            outcomes.setdefault(number, Outcome(key, "", "refused", _BUSY))
+        return [outcomes[number] for number in range(len(keys))]
 
     def _known(self, path: str, entry: Entry, seals: Seals) -> Known:
         return Known(path, entry, seals.state_of(entry))
