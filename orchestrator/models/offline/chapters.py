@@ -18,8 +18,8 @@ from orchestrator.models.offline.reading import (
     Conversation,
     asked_in,
     bullets,
-    questions_of,
     paths_in,
+    questions_of,
     sections,
 )
 from orchestrator.models.offline.remembered import Recalled, recalled, remembered_in

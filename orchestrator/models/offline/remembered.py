@@ -17,11 +17,11 @@ from orchestrator.models.offline import phrases
 from orchestrator.models.offline.overview import is_overview
 from orchestrator.models.offline.passages import PROSE, Page
 from orchestrator.models.offline.places import is_citable
-from orchestrator.models.offline.ranking import KEY_ENOUGH, Question, best_hits
+from orchestrator.models.offline.ranking import Question, best_hits
 from orchestrator.models.offline.reading import sections
 from orchestrator.models.offline.roles import asks_for_summary
 from orchestrator.models.offline.statements import statements_in
-from orchestrator.models.offline.words import Bag
+from orchestrator.models.offline.words import Bag, Concept
 
 __all__ = ["Recalled", "Remembered", "Spot", "recalled", "remembered_in"]
 
@@ -210,11 +210,27 @@ def _best(part: Question, entries: Sequence[Remembered]) -> Remembered | None:
 
 
 def _holds_all(part: Question, entry: Remembered) -> bool:
-    """Return whether an entry holds everything that a question is about."""
+    """Return whether an entry holds every word of a question that is no filler.
+
+    Small words decide here: `part-time` is not `full-time`, 二线城市 not 一线城市.
+    """
     paths = " ".join(spot.path for spot in entry.spots)
     bag = Bag.of(" \n ".join([entry.topic, paths, entry.key, *entry.lines]))
-    strong = [concept for concept in part.concepts if not concept.is_weak]
-    return bool(strong) and all(c.match(bag) >= KEY_ENOUGH for c in strong)
+    own = Question.of(part.text).concepts
+    is_about = any(not concept.is_weak for concept in own)
+    return is_about and all(_is_there(concept, bag) for concept in own)
+
+
+def _is_there(concept: Concept, bag: Bag) -> bool:
+    match = concept.match(bag)
+    if concept.kind != "han":
+        return match > 0
+    # A part of a Chinese term is another term.
+    return (
+        match == 1
+        or any(text in bag.lower for text in concept.texts)
+        or (any(bag.stems.issuperset(words) for words in concept.words))
+    )
 
 
 def _page(entry: Remembered) -> Page:

@@ -9,8 +9,8 @@ from typing import Any
 
 from orchestrator.evidence import citations
 from orchestrator.models.offline.answers import AgentResult, Missed, Place
-from orchestrator.models.offline.gaps import briefly, merged, said_as_gap
 from orchestrator.models.offline.from_memory import note_on
+from orchestrator.models.offline.gaps import briefly, merged, said_as_gap
 from orchestrator.models.offline.phrases import UNSEARCHED, UNTRIED, shortened
 from orchestrator.models.offline.places import is_citable
 from orchestrator.models.offline.ranking import Question
@@ -144,7 +144,7 @@ def compose(
         mark = "x" if places else " "
         draft.plan.append(f"- [{mark}] {shortened(question, 160)}")
         draft.facts += [
-            f"- {shortened(place.claim, 200)} {_cite(place)}"
+            f"- {shortened(place.claim, 200)} {_cite(place)}{place.note}"
             for place in places[:2]
             if not place.unsupported
         ]
