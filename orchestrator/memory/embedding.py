@@ -14,6 +14,8 @@ from concurrent.futures import Future
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
+import anyio
+
 from orchestrator.errors import EmbedderError, SpecError
 from orchestrator.extras import how_to_install, is_installed
 from orchestrator.settings import Settings
@@ -77,9 +79,7 @@ class OpenAiEmbedder:
         return found
 
     def _answer(self, texts: list[str]) -> bytes:
-        # Loaded at first use: most processes never embed anything.
-        import anyio
-        import httpcore2
+        import httpcore2  # noqa: PLC0415 - most processes never embed anything
 
         headers = [("Content-Type", "application/json"), ("Accept", "application/json")]
         if self._key:
@@ -179,7 +179,9 @@ def embedder_of(settings: Settings, env: Mapping[str, str]) -> Embedder | None:
         if not is_installed("semantic"):
             told = f"`local` is not installed; {how_to_install('semantic')}"
             raise SpecError(told, field="ORCHESTRATE_EMBEDDER")
-        from orchestrator.memory.local_embedder import LocalEmbedder
+        from orchestrator.memory.local_embedder import (  # noqa: PLC0415 - an extra
+            LocalEmbedder,
+        )
 
         return LocalEmbedder()
     model = chosen.removeprefix("openai:")

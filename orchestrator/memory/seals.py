@@ -41,7 +41,7 @@ class Seals:
     """
 
     workspace: Path | None
-    _lines: dict[str, Sequence[str] | State] = field(default_factory=dict)
+    _lines: dict[str, list[str] | State] = field(default_factory=dict)
 
     def state_of(self, entry: Entry) -> State:
         """Return whether what an entry rests on is still as it was."""
@@ -52,7 +52,7 @@ class Seals:
         if not place.seal or self.workspace is None:
             return "unknown"
         lines = self._read(place.path)
-        if isinstance(lines, str):
+        if not isinstance(lines, list):
             return lines
         if _seal(_part(lines, place)) == place.seal:
             return "unchanged"
@@ -67,7 +67,7 @@ class Seals:
         if self.workspace is None:
             return replace(place, seal="")
         lines = self._read(place.path)
-        if isinstance(lines, str):
+        if not isinstance(lines, list):
             return replace(place, seal="")
         part = _part(lines, place)
         return replace(place, seal=_seal(part) if part.strip() else "")
@@ -81,12 +81,12 @@ class Seals:
                     path = path[len(root) + 1 :]
         return replace(place, path=path.removeprefix("./"))
 
-    def _read(self, path: str) -> Sequence[str] | State:
+    def _read(self, path: str) -> list[str] | State:
         if path not in self._lines:
             self._lines[path] = self._lines_of(path)
         return self._lines[path]
 
-    def _lines_of(self, path: str) -> Sequence[str] | State:
+    def _lines_of(self, path: str) -> list[str] | State:
         assert self.workspace is not None  # noqa: S101 - both callers have asked
         if path.startswith("/") or "\0" in path or ".." in path.split("/"):
             return "unknown"

@@ -19,7 +19,7 @@ __all__ = ["PAIRS", "Calibration", "calibrated", "read_calibration"]
 PAIRS: Final = (
     (
         "How do I reset the device?",
-        "factory settings: Hold the small button for ten seconds until the lamp blinks.",
+        "factory settings: Hold the small button for ten seconds until it blinks.",
     ),
     (
         "Where are the log files?",

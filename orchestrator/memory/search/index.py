@@ -1,8 +1,8 @@
 """The index of one scope: derived from its topic files, and never the truth.
 
 Every call stands alone: it opens what it needs, sees one state, and leaves nothing
-locked. Where the file is damaged, or of another form, it is made anew and empty, so that
-`stamps` asks its owner for all topics again.
+locked. Where the file is damaged, or of another form, it is made anew and empty, so
+that `stamps` asks its owner for all topics again.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Likeness:
     def nearest(self, most: int) -> list[int]:
         """Return the positions of the nearest pieces, the nearest first."""
         if has_numpy() and not isinstance(self.cosines, list):
-            import numpy as np
+            import numpy as np  # noqa: PLC0415 - an extra
 
             most = min(most, len(self.cosines))
             if not most:
@@ -103,13 +103,13 @@ class Matrix:
         """Return how near all pieces are to a vector, as `unit` returns it."""
         return Likeness(self._pieces, self._cosines(vector))
 
-    def _cosines(self, vector: bytes) -> Any:
+    def _cosines(self, vector: bytes) -> Any:  # noqa: ANN401 - a list, or of numpy
         if self._rows is None:
             return []
         if isinstance(self._rows, list):
             wanted = array("f", vector)
             return [sum(map(mul, row, wanted)) for row in self._rows]
-        import numpy as np
+        import numpy as np  # noqa: PLC0415 - an extra
 
         return self._rows @ np.frombuffer(vector, dtype=np.float32)
 
@@ -135,7 +135,7 @@ class Matrix:
                 *(array("f", vector) for vector in vectors),
             ]
             return
-        import numpy as np
+        import numpy as np  # noqa: PLC0415 - an extra
 
         new = np.frombuffer(b"".join(vectors), dtype=np.float32)
         new = new.reshape(len(vectors), -1)

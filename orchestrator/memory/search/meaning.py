@@ -106,10 +106,10 @@ class Meaning:
             return False
         sql = (
             "SELECT id, text FROM pieces JOIN pending ON pending.piece = pieces.id"
-            f" ORDER BY id LIMIT {_BATCH}"
+            " ORDER BY id LIMIT ?"
         )
         with self._file.reading() as connection:
-            rows = connection.execute(sql).fetchall()
+            rows = connection.execute(sql, (_BATCH,)).fetchall()
         if not rows:
             return False
         vectors = self._embedded([text for _, text in rows])

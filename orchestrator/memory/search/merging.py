@@ -131,7 +131,7 @@ def _alike(scale: Calibration, likeness: Likeness, at: int | None) -> float:
 def _allowed(
     connection: sqlite3.Connection, pieces: Iterable[int], numbers: Numbers
 ) -> dict[int, int]:
-    """Return the entry of each piece whose numbers are not other ones than asked for."""
+    """Return the entry of each piece that names no other number than asked for."""
     found = {}
     sql = "SELECT entry, heading, body FROM pieces WHERE id = ?"
     for piece in pieces:

@@ -7,6 +7,7 @@ has a meaning of its own.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -50,8 +51,8 @@ class Numbers:
 
     Attributes:
         strict: one of them must be in what is found.
-        shapes: what stands in the place of a figure elsewhere is another thing: for each
-            term with a figure (`order0042`), its form with `0` for all figures.
+        shapes: names with a figure (`order0042`), each with its form that has `0` for
+            all figures: another name of that form is another thing.
     """
 
     strict: frozenset[str] = frozenset()
@@ -126,7 +127,7 @@ def asked(query: str) -> Asked:
         if isinstance(chunk, Chunk):
             strict |= set(_strict(chunk))
             shapes |= dict.fromkeys((term, shape_of(term)) for term in _shaped(chunk))
-    for before, wide in zip(lexemes, lexemes[1:], strict=False):
+    for before, wide in itertools.pairwise(lexemes):
         if isinstance(wide, Wide) and wide.after and isinstance(before, Chunk):
             term = wide.after + wide.text[0]
             shapes[term, shape_of(term)] = None
@@ -205,7 +206,7 @@ def _of_chunk(chunk: Chunk) -> Iterator[Term]:
         yield Term(tuple(dict.fromkeys(forms)))
     if chunk.before:
         yield Term((chunk.before + parts[0],), is_extra=True)
-    for first, second in zip(parts, parts[1:], strict=False):
+    for first, second in itertools.pairwise(parts):
         head = stem(first) if is_number(second) else first
         named = is_number(second) and _is_short(second)
         yield Term((head + second,), is_extra=not named)
@@ -215,7 +216,7 @@ def _of_chunk(chunk: Chunk) -> Iterator[Term]:
 
 def _neighbours(lexemes: Sequence[Wide | Chunk]) -> Iterator[Term]:
     """Yield two words in a row as one name: `user id` finds `userid`."""
-    for first, second in zip(lexemes, lexemes[1:], strict=False):
+    for first, second in itertools.pairwise(lexemes):
         if (
             isinstance(first, Chunk)
             and isinstance(second, Chunk)
@@ -253,6 +254,6 @@ def _shaped(chunk: Chunk) -> Iterator[str]:
             yield part
     if chunk.before:
         yield chunk.before + parts[0]
-    for first, second in zip(parts, parts[1:], strict=False):
+    for first, second in itertools.pairwise(parts):
         if is_number(second) and not is_number(first):
             yield stem(first) + second

@@ -174,10 +174,10 @@ def _rows(
     sql = (
         "SELECT pieces.id, entry, pieces.heading, pieces.body FROM"
         " (SELECT rowid FROM words WHERE words MATCH ?"
-        f" ORDER BY bm25(words, {_HEADING}, 1.0) LIMIT {_CANDIDATES}) AS best"
+        " ORDER BY bm25(words, ?, 1.0) LIMIT ?) AS best"
         " JOIN pieces ON pieces.id = best.rowid"
     )
-    return connection.execute(sql, (match,)).fetchall()
+    return connection.execute(sql, (match, _HEADING, _CANDIDATES)).fetchall()
 
 
 def _judged(

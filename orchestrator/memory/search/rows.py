@@ -24,7 +24,7 @@ def stamps(connection: sqlite3.Connection) -> dict[str, Stamp]:
 
 
 def replace(connection: sqlite3.Connection, topic: Topic, stamp: Stamp) -> None:
-    """Make the rows of one topic file anew; an entry that is as it was is not touched."""
+    """Make the rows of a topic file anew; an entry that is as it was is left alone."""
     rows = connection.execute(
         "SELECT id, key, newest, digest FROM entries WHERE topic = ?", (topic.path,)
     )

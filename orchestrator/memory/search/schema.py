@@ -1,4 +1,4 @@
-"""The file of an index: opened by any number of threads and processes, made anew if bad.
+"""The file of an index: open to many threads and processes, made anew where it is bad.
 
 All that is in it can be made again from the topic files, so that nothing is waited for
 until it is on the disk, and a file that is damaged or of another form is thrown away.
