@@ -12,8 +12,8 @@ from orchestrator.memory.entries import (
     folded,
     folded_key,
     heading,
-    outside_fences,
 )
+from orchestrator.memory.fences import outside_fences
 from orchestrator.memory.folder import INDEX_PAGE, MAX_DEPTH
 from orchestrator.memory.tombstones import Tombstones
 from orchestrator.memory.volatile import why_volatile
