@@ -24,8 +24,8 @@ LEAST_HELD: Final = 0.9
 """Share of the shorter text, weighted by rareness, that the longer one holds."""
 LEAST_ALIKE: Final = 0.5
 """Share of both texts together that is in both."""
-LEAST_BY_VECTORS: Final = (0.6, 2.4)
-"""The same two shares do where the likeness is so great: `LEAST_HELD`, likeness."""
+LEAST_BY_VECTORS: Final = (0.6, 8.5)
+"""So much is enough where texts are so many deviations nearer than unrelated ones."""
 _MOST_TERMS: Final = 40
 _MOST_FOUND: Final = 5
 _NEGATIONS: Final = frozenset(
@@ -79,7 +79,7 @@ def _likeness(compared: tuple[Calibration, Likeness] | None, at: int | None) -> 
     if compared is None or at is None:
         return 0.0
     scale, likeness = compared
-    return scale.share(float(likeness.cosines[at]))
+    return scale.distance(float(likeness.cosines[at]))
 
 
 def _sameness(
