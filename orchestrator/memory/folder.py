@@ -280,10 +280,11 @@ class Folder:
     def _open_lock(self) -> int:
         self.root.mkdir(parents=True, exist_ok=True)
         own = self.root / OWN
-        if not own.is_dir() or own.is_symlink():
-            own.mkdir(exist_ok=False)
+        # Others may make the same at this moment. A link in its place is told below.
+        with suppress(FileExistsError):
+            own.mkdir()
         if not (own / ".gitignore").exists():
-            with suppress(FileExistsError):
+            with suppress(OSError):
                 beneath.replace_file(
                     self.root, f"{OWN}/.gitignore", b"*\n", found=None, is_derived=True
                 )
