@@ -544,7 +544,7 @@ def test_an_index_that_cannot_be_made_is_an_error_of_the_store(
     (runs / "file").write_text("in the way")
     past_run(runs, run_name(1), workspace=work, findings=[CLAIM])
 
-    with pytest.raises(StoreError, match="cannot use the index of earlier runs"):
+    with pytest.raises(StoreError, match="index of memory cannot be used"):
         asked(runs, work, "tokens", index_path=runs / "file" / "earlier.sqlite")
 
 
