@@ -6,13 +6,28 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-__all__ = ["outside_fences"]
+__all__ = ["open_fence", "outside_fences"]
 
 _FENCE: Final = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)", re.DOTALL)
 
 
+def open_fence(lines: Sequence[str]) -> str:
+    """Return the mark of a fence that is open where the lines end, or ""."""
+    fence = ""
+    for line in lines:
+        match = _FENCE.fullmatch(line)
+        if match is None:
+            continue
+        if not fence:
+            is_inline = match[1][0] == "`" and "`" in match[2]
+            fence = "" if is_inline else match[1]
+        elif match[1].startswith(fence) and not match[2].strip():
+            fence = ""
+    return fence
+
+
 def outside_fences(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Yield number and text of the lines outside of fenced code, without `\\r`.
+    """Yield number and text of the lines outside of fenced code, without their CR.
 
     A fence that is never closed is none, so that it cannot swallow what follows.
     """

@@ -112,7 +112,7 @@ _RULES: Final = (
             rf"\b(?:steps?|parts?|phases?|tasks?|items?) \d+ ?(?:/|of|out of) ?\d+\b"
             rf"{_SIDE}\b{_DONE}\b",
             rf"\b\d+ ?(?:/|of|out of) ?(?:the )?\d+\b{_SIDE}\b{_DONE}\b",
-            r"\bso far\b(?! as\b)",
+            r"(?:^|\d[^.;\n]{0,60}?)\bso far\b(?! as\b)",
             r"\b\d+(?:\.\d+)? ?% (?:is |are )?(?:done|complete|completed|finished)\b",
             r"\b(?:is|are) still (?:running|pending|waiting|in progress|working|open|to do)"
             r"\b",
@@ -130,7 +130,7 @@ _RULES: Final = (
             r"|calls?|requests?|credits?) (?:are |is )?(?:still )?(?:left|remaining|remain)"
             r"\b",
             r"\$ ?\d[\d,.]*(?: \w+){0,3} (?:is |are )?(?:left|remaining)\b",
-            r"\bbudget (?:left|remaining)\b|\bremaining budget (?:is|:)",
+            r"\bremaining budget (?:is|:)",
         ),
         is_conditional=True,
     ),
