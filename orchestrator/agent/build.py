@@ -267,7 +267,11 @@ def build_agent(
 
 
 def _looking_back(
-    services: Services, spec: AgentSpec, caller: Caller, state: AgentState, left_s: float
+    services: Services,
+    spec: AgentSpec,
+    caller: Caller,
+    state: AgentState,
+    left_s: float,
 ) -> Ask | None:
     """Return what asks the model once more; None: it is none that understands."""
     if spec.model == OFFLINE:

@@ -81,7 +81,9 @@ class LeadMemory:
     async def again(self, open_work: str) -> str:
         """Return what memory holds for the open work and is not in sight, or ""."""
         asked = [line.strip(" -*[]") for line in open_work.split("\n")]
-        asked = [self.question or self.task.objective, *filter(None, asked)][:MOST_AT_END]
+        asked = [self.question or self.task.objective, *filter(None, asked)][
+            :MOST_AT_END
+        ]
         return await self._recalled("compaction", asked, heading=_FOR_OPEN_WORK)
 
     async def at_end(self, ask: Ask | None) -> None:
