@@ -17,6 +17,8 @@ TINY: dict[str, tuple[tuple[int, ...], str]] = {
     "log_cost.py": ((300,), "after each event"),
     "long_runs.py": ((700,), "resume: all, snapshot"),
     "reading_cost.py": ((700,), "transcript a5"),
+    "memory_retrieval.py": ((0,), "ours, by words"),
+    "memory_scale.py": ((4, 5, 10, 3), "find: eight very common words"),
     "redaction_cost.py": ((20_000,), "logs: and personal"),
     "memory_runs.py": ((12, 2, 4), "with one new run"),
     "replay_speed.py": ((3, 3), "its replay"),

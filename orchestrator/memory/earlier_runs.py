@@ -5,15 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from orchestrator.errors import StoreError
 from orchestrator.evidence import fold
 from orchestrator.memory.embedding import Embedder
 from orchestrator.memory.entries import Place
@@ -134,14 +131,13 @@ class EarlierRuns:
             most: how many are returned at most.
 
         Raises:
-            StoreError: the index cannot be written.
+            StoreError: the index cannot be used.
         """
         is_asked = most > 0 and any(query.strip() for query in queries)
         if not is_asked or not self._runs_dir.is_dir():
             return []
         self.refresh(MAX_NEW)
-        with _told():
-            found = self._find(queries, most)
+        found = self._find(queries, most)
         quotes = QuotesNow(Path(self._workspace))
         return [self._shown(head, piece, quotes) for head, piece in found[:most]]
 
@@ -180,11 +176,11 @@ class EarlierRuns:
             most_new: so many runs are read at most, the newest first; None: all.
 
         Raises:
-            StoreError: the index cannot be written.
+            StoreError: the index cannot be used.
         """
         if not self._runs_dir.is_dir():
             return
-        with self._refreshing, _told():
+        with self._refreshing:
             known = self._rows.stamps()
             round_ = _Round(most_new)
             kept: set[str] = set()
@@ -325,12 +321,3 @@ def _names(runs_dir: Path) -> Iterator[str]:
     except OSError:
         return
     yield from sorted(names, reverse=True)[:MAX_FOLDERS]
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    """Tell what SQLite or the disk refuses as an error of the store."""
-    try:
-        yield
-    except (sqlite3.Error, OSError) as error:
-        raise StoreError(f"cannot use the index of earlier runs: {error}") from error

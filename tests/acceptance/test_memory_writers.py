@@ -153,28 +153,27 @@ def test_a_file_of_before_is_not_written_over_a_larger_one(tmp_path: Path) -> No
     assert file.read_bytes() == before
 
 
-@pytest.mark.parametrize("moment", range(1, 7))
+@pytest.mark.parametrize("moment", range(1, 9))
 def test_an_edit_by_hand_at_any_moment_of_a_write_is_kept(
     tmp_path: Path, moment: int
 ) -> None:
-    folder = tmp_path / "memory"
-    _, file = with_a_paper(folder)
-    moments = itertools.count(1)
+    folder, moments = tmp_path / "memory", itertools.count(1)
+    limit = Put("gateway.md", "Limit", "The gateway takes 40 requests at once.")
+    port = Put("gateway.md", "Port", "The gateway listens on 8443.")
+    memory_in(folder).keep([limit], Author("run", "lead"))
 
-    def edits(text: str) -> str:
-        """Edits the file the moment it is called for the so manieth time."""
+    def edited(text: str = TODAY) -> str:
+        """What a write asks for on its way; the file is edited at one such moment."""
         if next(moments) == moment:
-            by_hand(file)
+            by_hand(folder / "gateway.md")
         return text
 
-    (told,) = memory_in(folder, redact=edits).keep(
-        [Put("gateway.md", "Port", "The gateway listens on 8443.")],
-        Author("run", "a1"),
-    )
+    memory = Memory(folder, workspace=None, redact=edited, today=edited)
+    (told,) = memory.keep([port], Author("run", "a1"))
     while next(moments) <= moment:
-        edits("")
+        by_hand(folder / "gateway.md")
 
-    text = file.read_text()
+    text = (folder / "gateway.md").read_text()
     assert told.what == "new"
     assert "takes 40 requests" in text
     assert "listens on 8443" in text

@@ -544,7 +544,7 @@ def test_an_index_that_cannot_be_made_is_an_error_of_the_store(
     (runs / "file").write_text("in the way")
     past_run(runs, run_name(1), workspace=work, findings=[CLAIM])
 
-    with pytest.raises(StoreError, match="cannot use the index of earlier runs"):
+    with pytest.raises(StoreError, match="index of memory cannot be used"):
         asked(runs, work, "tokens", index_path=runs / "file" / "earlier.sqlite")
 
 
@@ -589,11 +589,11 @@ print(*[len(memory.recall(["access tokens were counted"], most=50)) for _ in ran
 
 
 def test_many_processes_make_one_index(runs: Path, work: Path) -> None:
-    for day in range(1, 31):
+    for day in range(1, 13):
         claim = item(f"Access tokens were counted: {day} of them.")
         past_run(runs, run_name(day), workspace=work, findings=[claim])
 
     command = [sys.executable, "-c", ASKS, str(runs), str(work)]
-    asking = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(3)]
+    asking = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
 
-    assert [each.communicate()[0].split() for each in asking] == [[b"30"] * 3] * 3
+    assert [each.communicate()[0].split() for each in asking] == [[b"12"] * 3] * 2
