@@ -17,8 +17,8 @@ from orchestrator.agent.head_start import HeadStart
 from orchestrator.agent.hooks import NO_HOOKS, Hooks, Words
 from orchestrator.agent.judging import Judge
 from orchestrator.agent.keeping import Keeper
-from orchestrator.agent.loop import Agent
 from orchestrator.agent.looking_back import LookingBack
+from orchestrator.agent.loop import Agent
 from orchestrator.agent.memory import Ask
 from orchestrator.agent.mending import Mender
 from orchestrator.agent.outside import LIVE, Outside
