@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 from orchestrator.cli.output import print_json, safe
+from orchestrator.errors import SpecError
 from orchestrator.settings import Settings
 
 if TYPE_CHECKING:
@@ -131,6 +132,8 @@ def _scope(name: str, workspace: Path) -> Scope:
 
     which: Literal["project", "user"] = "user" if name == "user" else "project"
     root = workspace.expanduser().absolute()
+    if which == "project" and not root.is_dir():
+        raise SpecError(f"there is no folder `{workspace}`", field="--workspace")
     settings = Settings.load(os.environ)
     folder = scope_folder(
         which, workspace=root, memory_dir=settings.memory_dir, env=os.environ

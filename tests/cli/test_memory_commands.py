@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import pty
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,6 +22,7 @@ from orchestrator.memory.memory import Memory
 Capture = pytest.CaptureFixture[str]
 AUTHOR = Author("20261129-201500-auth-survey-7f3a", "a2")
 TOKENS = "Access tokens live 15 minutes; refresh tokens 30 days."
+SOURCE = "ACCESS = 15 * 60\nREFRESH = 30 * DAY\n"
 BY_HAND = "\n## Deploys\n\nOnly on Tuesdays, by the platform team.\n"
 
 
@@ -31,7 +36,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("COLUMNS", "80")
     work = tmp_path / "work"
     (work / "auth").mkdir(parents=True)
-    (work / "auth/tokens.py").write_text("ACCESS = 15 * 60\nREFRESH = 30 * DAY\n")
+    (work / "auth/tokens.py").write_text(SOURCE)
     monkeypatch.chdir(work)
     return work
 
@@ -45,9 +50,12 @@ def store(work: Path, *, today: str = "2026-11-29") -> Memory:
     )
 
 
-@pytest.fixture
-def filled(work: Path) -> Path:
-    """Three entries of two topics, one of them by a person."""
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with three entries of two topics, one of them by a person."""
+    work = tmp_path_factory.mktemp("kept")
+    (work / "auth").mkdir()
+    (work / "auth/tokens.py").write_text(SOURCE)
     store(work).keep(
         [
             Put(
@@ -65,6 +73,14 @@ def filled(work: Path) -> Path:
     store(work, today="2026-11-30").keep([put], AUTHOR)
     with (work / ".orchestrate/memory/billing.md").open("a") as file:
         file.write(BY_HAND)
+    return work
+
+
+@pytest.fixture
+def filled(work: Path, kept: Path) -> Path:
+    """The same for one test alone."""
+    folder = ".orchestrate/memory"
+    shutil.copytree(kept / folder, work / folder)
     return work
 
 
@@ -212,6 +228,19 @@ class TestShow:
         assert "\u202e" not in shown
 
 
+def test_bytes_that_are_no_text_are_shown_as_such(
+    filled: Path, capsys: Capture
+) -> None:
+    with (filled / ".orchestrate/memory/billing.md").open("ab") as file:
+        file.write(b"\n## Latin\n\ncaf\xe9 au lait\n")
+
+    for argv in (["list", "billing"], ["show", "latin"], ["show", "billing.md"]):
+        assert "caf" in run(capsys, *argv)[0]
+        assert "caf\ufffd" in json.dumps(as_json(capsys, *argv), ensure_ascii=False)
+    assert "caf\ufffd" in run(capsys, "export")[0]
+    assert as_json(capsys, "search", "lait")["found"][0]["value"] == "caf\ufffd au lait"
+
+
 class TestSearch:
     def test_what_fits_is_told_with_date_confidence_and_state(
         self, filled: Path, capsys: Capture
@@ -300,6 +329,51 @@ class TestForget:
         assert [each.entry.key for each in store(filled).entries()] == [
             "Token lifetime"
         ]
+
+
+def at_a_terminal(work: Path, answer: bytes, *argv: str) -> tuple[int, str, str]:
+    """What a command says to somebody who types `answer`: status, stdout, screen."""
+    hand, seat = pty.openpty()
+    os.write(hand, answer)
+    command = [sys.executable, "-m", "orchestrator", "memory", *argv]
+    found = subprocess.run(
+        command, cwd=work, stdin=seat, stderr=seat, stdout=subprocess.PIPE, check=False
+    )
+    os.close(seat)
+    os.set_blocking(hand, False)
+    screen = os.read(hand, 10_000).decode()
+    os.close(hand)
+    return found.returncode, found.stdout.decode(), screen
+
+
+class TestAtATerminal:
+    def test_a_yes_forgets(self, filled: Path) -> None:
+        with (filled / ".orchestrate/memory/billing.md").open("a") as file:
+            file.write("\n## Odd \x1b[2J\n\nvalue\n")
+        keys = ["currency", "deploys", "odd \x1b[2j"]
+
+        status, out, screen = at_a_terminal(filled, b"y\n", "forget", *keys)
+
+        assert status == 0
+        assert out == ("forgotten: Currency\nforgotten: Deploys\nforgotten: Odd ␛[2J\n")
+        assert "  Deploys (a person's): Only on Tuesdays" in screen
+        assert "Forget 3 entries for good? [y/N]: " in screen
+        assert "\x1b" not in screen
+
+    @pytest.mark.parametrize(
+        ("answer", "status"),
+        [(b"\n", 0), (b"\x04", 130)],
+        ids=["return", "end"],
+    )
+    def test_anything_else_forgets_nothing(
+        self, filled: Path, answer: bytes, status: int
+    ) -> None:
+        before = files_of(filled)
+
+        found, out, _ = at_a_terminal(filled, answer, "forget", "--all")
+
+        assert (found, out) == (status, "")
+        assert files_of(filled) == before
 
 
 class TestExport:
@@ -478,6 +552,16 @@ class TestScopes:
 
         assert as_json(capsys, "list")["topics"] == []
         assert len(as_json(capsys, "list", "--workspace", "work")["topics"]) == 2
+
+    def test_a_workspace_that_is_not_there_is_none(
+        self, work: Path, capsys: Capture
+    ) -> None:
+        (work / "x.jsonl").write_text('{"topic": "a.md", "key": "K", "value": "V"}')
+
+        _, err = run(capsys, "import", "x.jsonl", "--workspace", "wrok", status=2)
+
+        assert err == "error: `--workspace`: there is no folder `wrok`\n"
+        assert not (work / "wrok").exists()
 
     def test_the_setting_moves_all(
         self, work: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
