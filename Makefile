@@ -49,7 +49,7 @@ $(VENV)/.package: pyproject.toml | $(VENV)/.pip
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/.pip
 	@echo '== set-up: the package and what its checks need'
-	$(PIP) install --quiet -e '.[documents,mcp,personal,plots]' --group dev
+	$(PIP) install --quiet -e '.[documents,mcp,personal,plots,semantic]' --group dev
 	@touch $(VENV)/.package $@
 
 setup: $(VENV)/.dev

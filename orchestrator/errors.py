@@ -11,6 +11,7 @@ OrchestratorError
     StoreError              the run folder cannot be read or written
         RunBusy             another process writes this run
     UnknownRun              no run, or more than one, answers to a name
+    EmbedderError           texts have no vectors at the moment; words do without
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Literal
 
 __all__ = [
     "RAISABLE",
+    "EmbedderError",
     "LimitReached",
     "ModelError",
     "ModelErrorKind",
@@ -183,3 +185,7 @@ class RunBusy(StoreError):
 
 class UnknownRun(OrchestratorError):
     """No run answers to a name, or more than one does."""
+
+
+class EmbedderError(OrchestratorError):
+    """Texts cannot be turned into vectors at the moment."""

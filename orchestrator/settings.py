@@ -54,6 +54,15 @@ class Settings:
     """`ORCHESTRATE_ENDPOINT_LACKS`: optional fields of a request to leave out."""
     prices: Path | None = None
     """`ORCHESTRATE_PRICES`: a YAML file with prices that win over the kept table."""
+    memory_dir: Path | None = None
+    """`ORCHESTRATE_MEMORY_DIR`: where memory is kept; None: in the workspace, and in
+    the user's data folder."""
+    embedder: str = ""
+    """`ORCHESTRATE_EMBEDDER`: finds in memory by meaning too: `local`, or
+    `openai:<model>` of an endpoint; "": by words alone."""
+    embedder_url: str = ""
+    """`ORCHESTRATE_EMBEDDER_URL`: of that endpoint, such as `https://host/v1`; its key
+    is taken from `ORCHESTRATE_EMBEDDER_KEY` where it is used, and kept nowhere."""
 
     @classmethod
     def load(cls, env: Mapping[str, str]) -> Settings:
@@ -70,15 +79,18 @@ class Settings:
         runs_dir = Path(setting("RUNS_DIR", str(default.runs_dir)))
         connections = setting("MAX_CONNECTIONS", str(default.max_connections))
         prices = setting("PRICES", "")
+        memory_dir = setting("MEMORY_DIR", "")
         return cls(
             lead_model=setting("LEAD_MODEL", default.lead_model),
             subagent_model=setting("SUBAGENT_MODEL", default.subagent_model),
             runs_dir=runs_dir.expanduser(),
             max_connections=_whole("ORCHESTRATE_MAX_CONNECTIONS", connections),
             prices=Path(prices).expanduser() if prices else None,
+            memory_dir=Path(memory_dir).expanduser() if memory_dir else None,
             endpoint_lacks=_features(
                 "ORCHESTRATE_ENDPOINT_LACKS", setting("ENDPOINT_LACKS", "")
             ),
+            **_embedding(setting("EMBEDDER", ""), setting("EMBEDDER_URL", "")),
         )
 
 
@@ -96,6 +108,26 @@ def _features(name: str, text: str) -> tuple[str, ...]:
         allowed = ", ".join(f"`{each}`" for each in FEATURES)
         raise SpecError(f"`{name}` names `{unknown}`; allowed are {allowed}")
     return tuple(sorted(listed))
+
+
+def _embedding(embedder: str, url: str) -> dict[str, str]:
+    """Return the two fields of an embedder.
+
+    Raises:
+        SpecError: there is no such embedder, or its endpoint is missing or no URL.
+    """
+    kind, colon, model = embedder.partition(":")
+    if embedder not in ("", "local") and not (kind == "openai" and model.strip()):
+        raise SpecError(
+            "`ORCHESTRATE_EMBEDDER` must be `local` or `openai:<model>`, "
+            f"got `{embedder}`"
+        )
+    if colon and not re.fullmatch(r"https?://[^\s/]+(?:/\S*)?", url):
+        raise SpecError(
+            "`ORCHESTRATE_EMBEDDER_URL` must be the `https://` address of an endpoint "
+            "for an embedder `openai:<model>`"
+        )
+    return {"embedder": embedder, "embedder_url": url}
 
 
 _NO_KEY: Final = (

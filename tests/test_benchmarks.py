@@ -18,6 +18,7 @@ TINY: dict[str, tuple[tuple[int, ...], str]] = {
     "long_runs.py": ((700,), "resume: all, snapshot"),
     "reading_cost.py": ((700,), "transcript a5"),
     "redaction_cost.py": ((20_000,), "logs: and personal"),
+    "memory_runs.py": ((12, 2, 4), "with one new run"),
     "replay_speed.py": ((3, 3), "its replay"),
     "sandbox_cost.py": ((2, 50), "a call of bash that may write"),
     "snapshot_cost.py": ((700, 200_000), "snapshots"),

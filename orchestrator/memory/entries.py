@@ -358,7 +358,9 @@ def _source(said: dict[str, list[str]]) -> tuple[str, str]:
 def _places(texts: Sequence[str]) -> Iterator[Place]:
     for text in texts:
         parts = [part.strip() for part in text.split(", ")]
-        is_list = all(" " not in part and ("." in part or "/" in part) for part in parts)
+        is_list = all(
+            " " not in part and ("." in part or "/" in part) for part in parts
+        )
         for part in parts if is_list else [text]:
             if part and (place := parse_place(part)) is not None:
                 yield place

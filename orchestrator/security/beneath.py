@@ -16,7 +16,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["entries", "is_file", "is_there", "open_file", "replace_file"]
+__all__ = [
+    "entries",
+    "is_file",
+    "is_there",
+    "move",
+    "open_file",
+    "remove_file",
+    "remove_folder",
+    "replace_file",
+    "stat_of",
+]
 
 # Folders are walked through without being read, where the system knows how.
 _WALK = (
@@ -75,8 +85,26 @@ def entries(root: Path, relative: str) -> Iterator[Iterator[os.DirEntry[str]]]:
         os.close(folder)
 
 
+def stat_of(root: Path, relative: str) -> os.stat_result | None:
+    """Return what is there, links not followed; None: nothing that can be reached."""
+    *above, name = _names(relative)
+    try:
+        folder = _walk(root, above)
+        try:
+            return _stat(folder, name)
+        finally:
+            os.close(folder)
+    except OSError:
+        return None
+
+
 def replace_file(
-    root: Path, relative: str, data: bytes, *, found: os.stat_result | None
+    root: Path,
+    relative: str,
+    data: bytes,
+    *,
+    found: os.stat_result | None,
+    is_derived: bool = False,
 ) -> None:
     """Give a file below `root` a new content: after a crash it has the old or the new.
 
@@ -89,21 +117,88 @@ def replace_file(
         relative: the file.
         data: all of the new content.
         found: the file as it was when it was read; None: there was none.
+        is_derived: it can be made again, so that nobody waits for the disk: after the
+            machine went down, not only the process, it may be empty.
 
     Raises:
         OSError: as the system says; ESTALE: it is not as it was found any more.
     """
     *above, name = _names(relative)
+    with _made_folders(root, above) as folder:
+        _replace(folder, name, data, found, is_derived=is_derived)
+
+
+def remove_file(root: Path, relative: str, *, found: os.stat_result) -> None:
+    """Take a file below `root` away.
+
+    Args:
+        root: the folder.
+        relative: the file.
+        found: the file as it was when it was read.
+
+    Raises:
+        OSError: as the system says; ESTALE: it is not as it was found any more.
+    """
+    *above, name = _names(relative)
+    folder = _walk(root, above)
+    try:
+        _refuse_changed(folder, name, found)
+        os.unlink(name, dir_fd=folder)
+        _sync(folder)
+    finally:
+        os.close(folder)
+
+
+def remove_folder(root: Path, relative: str) -> None:
+    """Take an empty folder below `root` away.
+
+    Raises:
+        OSError: as the system says; ENOTEMPTY: something is in it.
+    """
+    *above, name = _names(relative)
+    folder = _walk(root, above)
+    try:
+        os.rmdir(name, dir_fd=folder)
+        _sync(folder)
+    finally:
+        os.close(folder)
+
+
+def move(root: Path, old: str, new: str) -> None:
+    """Give a file or folder below `root` another name there; nothing is replaced.
+
+    Missing folders are made. Where it fails, they are removed again.
+
+    Raises:
+        OSError: as the system says; EEXIST: there is something of the new name.
+    """
+    *above_old, old_name = _names(old)
+    *above_new, new_name = _names(new)
+    before = _walk(root, above_old)
+    try:
+        with _made_folders(root, above_new) as after:
+            if _stat(after, new_name) is not None:
+                raise FileExistsError(errno.EEXIST, "there is something of that name")
+            os.rename(old_name, new_name, src_dir_fd=before, dst_dir_fd=after)
+            _sync(after)
+        _sync(before)
+    finally:
+        os.close(before)
+
+
+@contextmanager
+def _made_folders(root: Path, names: Sequence[str]) -> Iterator[int]:
+    """Give a folder, made if it is missing; removed again where the work fails."""
     made: list[int] = []
     try:
-        folder = _walk(root, above, made=made)
+        folder = _walk(root, names, made=made)
         try:
-            _replace(folder, name, data, found)
+            yield folder
         finally:
             os.close(folder)
     except BaseException:
         for depth in reversed(made):
-            _remove_empty(root, above[:depth], above[depth])
+            _remove_empty(root, names[:depth], names[depth])
         raise
 
 
@@ -148,8 +243,15 @@ def _walk(
     return folder
 
 
-def _replace(folder: int, name: str, data: bytes, found: os.stat_result | None) -> None:
-    beside = _write_beside(folder, name, data, found)
+def _replace(
+    folder: int,
+    name: str,
+    data: bytes,
+    found: os.stat_result | None,
+    *,
+    is_derived: bool,
+) -> None:
+    beside = _write_beside(folder, name, data, found, is_derived=is_derived)
     try:
         _refuse_changed(folder, name, found)
         os.replace(beside, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -157,11 +259,17 @@ def _replace(folder: int, name: str, data: bytes, found: os.stat_result | None) 
         with suppress(OSError):
             os.unlink(beside, dir_fd=folder)
         raise
-    _sync(folder)
+    if not is_derived:
+        _sync(folder)
 
 
 def _write_beside(
-    folder: int, name: str, data: bytes, found: os.stat_result | None
+    folder: int,
+    name: str,
+    data: bytes,
+    found: os.stat_result | None,
+    *,
+    is_derived: bool,
 ) -> str:
     """Write a new hidden file beside `name`, bring it to disk and return its name."""
     beside, handle = _create_beside(folder, name)
@@ -173,7 +281,8 @@ def _write_beside(
                 os.fchmod(handle, found.st_mode & _MODE)
             file.write(data)
             file.flush()
-            os.fsync(handle)
+            if not is_derived:
+                os.fsync(handle)
     except BaseException:
         with suppress(OSError):
             os.unlink(beside, dir_fd=folder)
@@ -192,15 +301,7 @@ def _create_beside(folder: int, name: str) -> tuple[str, int]:
 
 def _mode(root: Path, relative: str) -> int:
     """Return type and mode of an entry; 0: nothing is there that can be reached."""
-    *above, name = _names(relative)
-    try:
-        folder = _walk(root, above)
-        try:
-            found = _stat(folder, name)
-        finally:
-            os.close(folder)
-    except OSError:
-        return 0
+    found = stat_of(root, relative)
     return found.st_mode if found is not None else 0
 
 

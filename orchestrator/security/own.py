@@ -21,6 +21,7 @@ _NAMES: Final = (
     "ANTHROPIC_AUTH_TOKEN",
     "ANTHROPIC_IDENTITY_TOKEN",
     "ANTHROPIC_WEBHOOK_SIGNING_KEY",
+    "ORCHESTRATE_EMBEDDER_KEY",
 )
 # Other headers (a team, a beta feature) hold words that may stand in any text.
 _SECRET_NAME: Final = re.compile(
@@ -70,7 +71,8 @@ def _values(env: Mapping[str, str]) -> Iterator[str]:
         name, _, value = line.partition(":")
         if is_secret_name(name):
             yield value
-    yield from url_secrets(env.get("ANTHROPIC_BASE_URL", ""))
+    for name in ("ANTHROPIC_BASE_URL", "ORCHESTRATE_EMBEDDER_URL"):
+        yield from url_secrets(env.get(name, ""))
 
 
 def url_secrets(url: str) -> Iterator[str]:

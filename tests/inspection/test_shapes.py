@@ -51,8 +51,9 @@ class Shown:
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
-        # `replay` runs the program: it has tests of its own.
-        names = SHAPES.keys() - {"replay"}
+        # `replay` runs the program, `memory` knows no runs: they have tests of their
+        # own.
+        names = SHAPES.keys() - {"replay", "memory"}
         self.of: dict[str, list[Json]] = {name: [] for name in names}
 
     def take(self, command: str, *argv: str) -> Json:

@@ -1,20 +1,25 @@
 """The index of one scope: derived from its topic files, and never the truth.
 
 Every call stands alone: it opens what it needs, sees one state, and leaves nothing
-locked. Where the file is damaged, or of another form, it is made anew and empty, so that
-`stamps` asks its owner for all topics again.
+locked. Where the file is damaged, or of another form, it is made anew and empty, so
+that `stamps` asks its owner for all topics again.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from orchestrator.memory.embedding import Embedder
 from orchestrator.memory.entries import Topic
-from orchestrator.memory.search import ranking, rows
-from orchestrator.memory.search.queries import Asked, Numbers, asked
+from orchestrator.memory.search import rows
+from orchestrator.memory.search.duplicates import duplicates
+from orchestrator.memory.search.meaning import Meaning
+from orchestrator.memory.search.merging import Found, search
+from orchestrator.memory.search.queries import asked
+from orchestrator.memory.search.ranking import Counts
 from orchestrator.memory.search.rows import Stamp
 from orchestrator.memory.search.schema import Damaged, File
 
@@ -25,25 +30,7 @@ __all__ = ["Found", "Index", "Stamp"]
 
 _T = TypeVar("_T")
 _MOST_QUERIES: Final = 8
-LEAST_COVERAGE: Final = 0.45
-"""Share of what was asked, weighted by rareness, that an answer by words holds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """One entry that fits.
-
-    Attributes:
-        topic: its file.
-        key: its key.
-        score: more is better; comparable within one search.
-        by: how it was found: `words`, `vectors`.
-    """
-
-    topic: str
-    key: str
-    score: float
-    by: tuple[str, ...]
+_QUERY_CHARS: Final = 4_000
 
 
 class Index:
@@ -51,14 +38,32 @@ class Index:
 
     Safe to use from any number of threads, by any number of processes at once.
 
-    Attributes:
-        notice: why vectors are not used at the moment, or "".
     """
 
-    def __init__(self, path: Path, embedder: object | None = None) -> None:
-        """Make the index of a file, which need not be there yet."""
+    def __init__(
+        self,
+        path: Path,
+        embedder: Embedder | None = None,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Make the index of a file, which need not be there yet.
+
+        Args:
+            path: of the file; its folder is made at first use.
+            embedder: of vectors; None: words are enough.
+            monotonic: seconds from an arbitrary start.
+        """
         self._file = File(path)
-        self.notice = ""
+        self._counts = Counts()
+        self._meaning = (
+            Meaning(self._file, embedder, monotonic=monotonic) if embedder else None
+        )
+
+    @property
+    def notice(self) -> str:
+        """Why vectors are not used at the moment, or ""."""
+        return self._meaning.notice if self._meaning else ""
 
     def stamps(self) -> dict[str, Stamp]:
         """Return what the rows of each topic file were made from, by its path."""
@@ -72,6 +77,8 @@ class Index:
             stamp: of the file as it was read.
         """
         self._write(lambda connection: rows.replace(connection, topic, stamp))
+        if self._meaning:
+            self._meaning.catch_up()
 
     def remove(self, topics: Iterable[str]) -> None:
         """Take out topic files that are gone."""
@@ -89,14 +96,42 @@ class Index:
         Returns:
             [] where nothing fits well enough.
         """
-        wanted = [asked(query) for query in queries[:_MOST_QUERIES]]
-        return self._read(lambda connection: _find(connection, wanted, most))
+        texts = [query[:_QUERY_CHARS] for query in queries[:_MOST_QUERIES]]
+        wanted = [asked(text) for text in texts]
+        meaning = self._meaning
+        vectors = meaning.of_queries(texts) if meaning and texts else []
+        return self._read(
+            lambda connection: search(
+                connection,
+                self._counts,
+                wanted,
+                meaning.likeness(connection, vectors) if meaning else None,
+                most,
+            )
+        )
 
     def topic_of(self, folded_key: str) -> str | None:
         """Return the topic file that holds a key, or None."""
         sql = "SELECT topic FROM entries WHERE folded = ? ORDER BY id LIMIT 1"
         row = self._read(lambda link: link.execute(sql, (folded_key,)).fetchone())
         return str(row[0]) if row else None
+
+    def near(self, key: str, value: str) -> list[Found]:
+        """Return the entries that probably say the same, the nearest first.
+
+        Args:
+            key: of an entry; the one in the index with that key is left out.
+            value: its value.
+        """
+        meaning = self._meaning
+        vectors = meaning.of_texts([f"{key}: {value}"]) if meaning else []
+
+        def work(connection: sqlite3.Connection) -> list[Found]:
+            compared = meaning.likeness(connection, vectors) if meaning else None
+            first = (compared[0], compared[1][0]) if compared else None
+            return duplicates(connection, self._counts, key, value, first)
+
+        return self._read(work)
 
     def erase(self, topic: str, key: str) -> None:
         """Take out one entry, so that no byte of it is left in the file."""
@@ -124,24 +159,3 @@ class Index:
             self._file.renew()
         with self._file.writing() as connection:
             return work(connection)
-
-
-def _find(
-    connection: sqlite3.Connection, queries: Sequence[Asked], most: int
-) -> list[Found]:
-    numbers = Numbers()
-    for query in queries:
-        numbers |= query.numbers
-    best: dict[int, float] = {}
-    for query in queries:
-        spread = ranking.counted(connection, query.terms)
-        for hit in ranking.candidates(connection, query, numbers, spread):
-            if hit.coverage >= LEAST_COVERAGE:
-                best[hit.entry] = max(best.get(hit.entry, 0.0), hit.score)
-    found = []
-    for entry, score in best.items():
-        sql = "SELECT topic, key, newest FROM entries WHERE id = ?"
-        topic, key, newest = connection.execute(sql, (entry,)).fetchone()
-        found.append((round(score, 3), newest, Found(topic, key, score, ("words",))))
-    found.sort(key=lambda each: each[:2], reverse=True)
-    return [each for _, _, each in found[:most]]

@@ -71,35 +71,39 @@ def pieces_of(
 
 def _sections(value: str) -> Iterator[tuple[str, list[str]]]:
     """Yield each heading within a value and the blocks under it."""
-    heading, blocks, lines = "", list[str](), list[str]()
-    fence = ""
-
-    def close() -> None:
-        text = "\n".join(lines).strip("\n")
-        if text.strip():
-            blocks.append(text)
-        lines.clear()
-
-    for line in value.splitlines():
-        mark = _FENCE.match(line)
-        if mark and (not fence or mark[1].startswith(fence)):
-            fence = "" if fence else mark[1]
-        elif fence:
-            if _DEFINITION.match(line):
-                close()
-        elif found := _HEADING.match(line):
-            close()
-            if blocks:
-                yield heading, blocks
-            heading, blocks = found[1], []
+    heading, blocks = "", list[str]()
+    for each in _blocks(value):
+        if not isinstance(each, re.Match):
+            blocks.append(each)
             continue
-        elif not line.strip():
-            close()
-            continue
-        lines.append(line)
-    close()
+        if blocks:
+            yield heading, blocks
+        heading, blocks = each[1], []
     if blocks:
         yield heading, blocks
+
+
+def _blocks(value: str) -> Iterator[str | re.Match[str]]:
+    """Yield paragraphs, and definitions of code; headings as they were matched."""
+    lines = list[str]()
+    fence = ""
+    for line in [*value.splitlines(), ""]:
+        mark = _FENCE.match(line)
+        heading = None if fence or mark else _HEADING.match(line)
+        ends = bool(_DEFINITION.match(line)) if fence else not line.strip()
+        if heading or ends:
+            text = "\n".join(lines)
+            if text.strip():
+                yield text
+            lines.clear()
+        if heading:
+            yield heading
+        elif line.strip() or fence:
+            lines.append(line)
+        if mark and (not fence or mark[1].startswith(fence)):
+            fence = "" if fence else mark[1]
+    if "".join(lines).strip():
+        yield "\n".join(lines)
 
 
 def _packed(blocks: list[str], room: int, count: Callable[[str], int]) -> Iterator[str]:
@@ -119,7 +123,7 @@ def _packed(blocks: list[str], room: int, count: Callable[[str], int]) -> Iterat
 
 
 def _cut(block: str, room: int, count: Callable[[str], int]) -> Iterator[str]:
-    """Yield parts of a block that fit, cut at a line, a sentence or a blank if one can."""
+    """Yield parts of a block that fit, cut at a line, a sentence or a blank."""
     while len(block) > 1 and count(block) + 2 > room:
         # Never more tokens than bytes: so much surely fits.
         end = room // 4

@@ -6,20 +6,25 @@ has a meaning of its own.
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from orchestrator.memory.search.glossary import in_chinese, in_english, longest
 from orchestrator.memory.search.stems import STOP_WORDS, WIDE_STOPS, stem
 from orchestrator.memory.search.words import DOT, Chunk, Wide, is_number, lexed
 
-__all__ = ["Asked", "Numbers", "Term", "asked"]
+__all__ = ["YEAR", "Asked", "Numbers", "Term", "asked", "shape_of"]
 
 _QUERY_CHARS: Final = 4_000
 _MOST_TERMS: Final = 48
 _QUOTED: Final = re.compile(r"[`\"“「『]([^`\"”」』\n]{2,120})[`\"”」』]")
 _STRICT_DIGITS: Final = 3
+YEAR: Final = "year"
+"""The shape of all years."""
 _FIGURES: Final = re.compile(r"\d+")
 
 
@@ -31,11 +36,13 @@ class Term:
         forms: terms of the index; one of them is enough.
         is_start: `forms` are beginnings of terms.
         is_extra: adds to the rank where it is there, and is not missed elsewhere.
+        is_wide: a pair of characters of East Asia, which need not be a word.
     """
 
     forms: tuple[str, ...]
     is_start: bool = False
     is_extra: bool = False
+    is_wide: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +51,8 @@ class Numbers:
 
     Attributes:
         strict: one of them must be in what is found.
-        shapes: what stands in the place of a figure elsewhere is another thing: for each
-            term with a figure (`order0042`), its form with `0` for all figures.
+        shapes: names with a figure (`order0042`), each with its form that has `0` for
+            all figures: another name of that form is another thing.
     """
 
     strict: frozenset[str] = frozenset()
@@ -54,6 +61,11 @@ class Numbers:
     def __or__(self, other: Numbers) -> Numbers:
         shapes = dict.fromkeys((*self.shapes, *other.shapes))
         return Numbers(self.strict | other.strict, tuple(shapes))
+
+    def held(self, terms: Collection[str]) -> int:
+        """Return whether a number of ours is in a text (1), and by its name too (2)."""
+        is_there = not self.strict.isdisjoint(terms)
+        return is_there + any(term in terms for term, _ in self.shapes)
 
     def allow(self, terms: Iterable[str]) -> bool:
         """Return whether a text may be meant: none of its numbers stands for ours."""
@@ -80,7 +92,7 @@ def shape_of(term: str) -> str:
     A number alone has none, but for a year: it may count anything.
     """
     if term.isdigit():
-        return "year" if _is_year(term) else ""
+        return YEAR if _is_year(term) else ""
     return _FIGURES.sub("0", term)
 
 
@@ -107,13 +119,15 @@ def asked(query: str) -> Asked:
     if not terms:
         terms = dict.fromkeys(_lone(lexemes))
     if all(term.is_extra for term in terms):
-        terms = dict.fromkeys(Term(term.forms, term.is_start) for term in terms)
+        terms = dict.fromkeys(
+            dataclasses.replace(term, is_extra=False) for term in terms
+        )
     strict, shapes = set[str](), dict[tuple[str, str], None]()
     for chunk in lexemes:
         if isinstance(chunk, Chunk):
             strict |= set(_strict(chunk))
             shapes |= dict.fromkeys((term, shape_of(term)) for term in _shaped(chunk))
-    for before, wide in zip(lexemes, lexemes[1:], strict=False):
+    for before, wide in itertools.pairwise(lexemes):
         if isinstance(wide, Wide) and wide.after and isinstance(before, Chunk):
             term = wide.after + wide.text[0]
             shapes[term, shape_of(term)] = None
@@ -130,15 +144,39 @@ def _of_lexemes(lexemes: Sequence[Wide | Chunk]) -> Iterator[Term]:
         elif each.is_plain:
             word = each.parts[0]
             if word not in STOP_WORDS and len(word) > 1:
-                yield Term((stem(word),))
+                yield _word(word)
+                if stem(word) != word:
+                    yield Term((word,), is_extra=True)
         else:
             yield from _of_chunk(each)
 
 
+def _word(word: str) -> Term:
+    """Return an English word, or what stands for it in Chinese.
+
+    Unstemmed as well: a name that is written in one (`GETUSERIDS`) has no plural.
+    """
+    wide = (each[:2] for each in in_chinese(stem(word)))
+    return Term(tuple(dict.fromkeys((stem(word), word, *wide))))
+
+
 def _of_wide(wide: Wide) -> Iterator[Term]:
     for run in WIDE_STOPS.split(wide.text):
+        english = _translated(run)
         for at in range(len(run) - 1):
-            yield Term((run[at : at + 2],))
+            yield Term((run[at : at + 2], *english.get(at, ())), is_wide=True)
+
+
+def _translated(run: str) -> dict[int, tuple[str, ...]]:
+    """Return English stems for each pair of characters within a known word."""
+    found: dict[int, tuple[str, ...]] = {}
+    at = 0
+    while at < len(run) - 1:
+        word = longest(run, at)
+        for inside in range(len(word) - 1):
+            found[at + inside] = in_english(word)
+        at += max(len(word), 1)
+    return found
 
 
 def _lone(lexemes: Sequence[Wide | Chunk]) -> Iterator[Term]:
@@ -147,7 +185,7 @@ def _lone(lexemes: Sequence[Wide | Chunk]) -> Iterator[Term]:
         if isinstance(each, Wide):
             for run in WIDE_STOPS.split(each.text):
                 if run:
-                    yield Term((run,), is_start=True)
+                    yield Term((run,), is_start=True, is_wide=True)
         elif each.is_plain:
             yield Term((stem(each.parts[0]),))
 
@@ -168,7 +206,7 @@ def _of_chunk(chunk: Chunk) -> Iterator[Term]:
         yield Term(tuple(dict.fromkeys(forms)))
     if chunk.before:
         yield Term((chunk.before + parts[0],), is_extra=True)
-    for first, second in zip(parts, parts[1:], strict=False):
+    for first, second in itertools.pairwise(parts):
         head = stem(first) if is_number(second) else first
         named = is_number(second) and _is_short(second)
         yield Term((head + second,), is_extra=not named)
@@ -178,7 +216,7 @@ def _of_chunk(chunk: Chunk) -> Iterator[Term]:
 
 def _neighbours(lexemes: Sequence[Wide | Chunk]) -> Iterator[Term]:
     """Yield two words in a row as one name: `user id` finds `userid`."""
-    for first, second in zip(lexemes, lexemes[1:], strict=False):
+    for first, second in itertools.pairwise(lexemes):
         if (
             isinstance(first, Chunk)
             and isinstance(second, Chunk)
@@ -216,6 +254,6 @@ def _shaped(chunk: Chunk) -> Iterator[str]:
             yield part
     if chunk.before:
         yield chunk.before + parts[0]
-    for first, second in zip(parts, parts[1:], strict=False):
+    for first, second in itertools.pairwise(parts):
         if is_number(second) and not is_number(first):
             yield stem(first) + second

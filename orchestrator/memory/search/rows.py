@@ -24,7 +24,7 @@ def stamps(connection: sqlite3.Connection) -> dict[str, Stamp]:
 
 
 def replace(connection: sqlite3.Connection, topic: Topic, stamp: Stamp) -> None:
-    """Make the rows of one topic file anew; an entry that is as it was is not touched."""
+    """Make the rows of a topic file anew; an entry that is as it was is left alone."""
     rows = connection.execute(
         "SELECT id, key, newest, digest FROM entries WHERE topic = ?", (topic.path,)
     )
@@ -89,9 +89,11 @@ def _add(
     for piece in pieces_of(entry.key, entry.value):
         heading, body = _terms(piece)
         at = connection.execute(
-            "INSERT INTO pieces (entry, heading, body) VALUES (?, ?, ?)",
-            (row, heading, body),
+            "INSERT INTO pieces (entry, heading, body, text) VALUES (?, ?, ?, ?)",
+            (row, heading, body, _clean(f"{piece.heading}: {piece.text}")),
         ).lastrowid
+        connection.execute("INSERT INTO pending VALUES (?)", (at,))
+        _count(connection, 1)
         connection.execute(
             "INSERT INTO words (rowid, heading, body) VALUES (?, ?, ?)",
             (at, heading, body),
@@ -114,8 +116,15 @@ def _drop(connection: sqlite3.Connection, entries: Sequence[int]) -> None:
                 (piece, heading, body),
             )
             connection.execute("DELETE FROM vectors WHERE piece = ?", (piece,))
+            connection.execute("DELETE FROM pending WHERE piece = ?", (piece,))
         connection.execute("DELETE FROM pieces WHERE entry = ?", (entry,))
+        _count(connection, -len(pieces))
         connection.execute("DELETE FROM entries WHERE id = ?", (entry,))
+
+
+def _count(connection: sqlite3.Connection, more: int) -> None:
+    sql = "UPDATE facts SET value = value + ? WHERE name = 'pieces'"
+    connection.execute(sql, (more,))
 
 
 def _clean(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The file of an index: opened by any number of threads and processes, made anew if bad.
+"""The file of an index: open to many threads and processes, made anew where it is bad.
 
 All that is in it can be made again from the topic files, so that nothing is waited for
 until it is on the disk, and a file that is damaged or of another form is thrown away.
@@ -34,7 +34,8 @@ CREATE INDEX entries_topic ON entries (topic);
 CREATE INDEX entries_folded ON entries (folded);
 CREATE TABLE pieces (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
-    entry INTEGER NOT NULL, heading TEXT NOT NULL, body TEXT NOT NULL
+    entry INTEGER NOT NULL, heading TEXT NOT NULL, body TEXT NOT NULL,
+    text TEXT NOT NULL
 );
 CREATE INDEX pieces_entry ON pieces (entry);
 CREATE VIRTUAL TABLE words USING fts5 (
@@ -42,12 +43,13 @@ CREATE VIRTUAL TABLE words USING fts5 (
 );
 CREATE VIRTUAL TABLE spread USING fts5vocab ('words', 'row');
 CREATE TABLE vectors (piece INTEGER PRIMARY KEY, vector BLOB NOT NULL);
+CREATE TABLE pending (piece INTEGER PRIMARY KEY);
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-INSERT INTO facts VALUES ('version', '0');
+INSERT INTO facts VALUES ('version', '0'), ('pieces', '0');
 """
 
 
-class Damaged(Exception):  # noqa: N818
+class Damaged(Exception):
     """The file is no index of ours, or was replaced while it was used."""
 
 

@@ -3,13 +3,14 @@
 A term holds letters and digits only, folded by us (width, case, accents), so that the
 tokenizer of SQLite has nothing left to decide. Names are kept whole and in parts
 (`getUserId`: `get`, `user`, `id`, `getuser`, `userid`, `getuserid`). Chinese, Japanese
-and Korean, which have no blanks, become overlapping pairs of characters. A number is one
-term with all of its dots (`2.10` is not `2.1`), and another one with the word before it
-(`order-0042`, `order 0042`: `order0042`).
+and Korean, which have no blanks, become overlapping pairs of characters. A number is
+one term with all of its dots (`2.10` is not `2.1`), and another one with the word
+before it (`order-0042`, `order 0042`: `order0042`).
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from typing import Final
 
 from orchestrator.memory.search.stems import STOP_WORDS, stem
 
-__all__ = ["DOT", "Chunk", "Wide", "is_number", "lexed", "terms_of"]
+__all__ = ["DOT", "Chunk", "Wide", "is_number", "lexed", "lexed_words", "terms_of"]
 
 DOT: Final = "\u00b7"
 """Stands within a term for what joins its parts; no blank of the tokenizer."""
@@ -171,6 +172,13 @@ def _normal(found: re.Match[str]) -> str:
     return found["word"].casefold()
 
 
+def lexed_words(text: str) -> Iterator[str]:
+    """Yield the plain words of a text, folded, those that say nothing too."""
+    for each in lexed(text):
+        if isinstance(each, Chunk) and each.is_plain:
+            yield each.parts[0]
+
+
 def terms_of(text: str) -> list[str]:
     """Return the terms of a text that is indexed, in order, repeated ones repeated."""
     terms: list[str] = []
@@ -204,14 +212,14 @@ def _of_chunk(chunk: Chunk) -> Iterator[str]:
             yield from _beginnings(part)
     if chunk.before:
         yield chunk.before + parts[0]
-    for first, second in zip(parts, parts[1:], strict=False):
+    for first, second in itertools.pairwise(parts):
         yield (stem(first) if is_number(second) else first) + second
     if len(parts) > 2:
         yield "".join(parts)[:_MOST_TERM_CHARS]
 
 
 def _beginnings(number: str) -> Iterator[str]:
-    """Yield what a number with dots is one of: `2.1` for `2.1.3`; none of an address."""
+    """Yield what a number with dots is one of: `2.1` for `2.1.3`."""
     figures = number.split(DOT)
     if len(figures) == 3:
         yield DOT.join(figures[:2])
