@@ -225,7 +225,7 @@ def test_no_value_can_be_taken_for_a_heading_or_a_field() -> None:
         (
             "3. 住宿：住宿费一线城市每晚不超过 520 元，其他城市每晚不超过 380 元。",
             "员工手册/差旅报销.md:17",
-            "差旅报销 – 住宿 – 住宿费一线城市每晚",
+            "差旅报销 – 住宿费一线城市每晚",
         ),
         (
             "A refund takes 14 days after arrival.",
