@@ -30,10 +30,11 @@ MIN_TERMS: Final = 3
 MAX_VALUE_CHARS: Final = 500
 MAX_QUOTE_CHARS: Final = 160
 MAX_PLACES: Final = 4
-# Shares of the terms of the shorter one that two claims have in common.
-TWIN: Final = 0.8
-TWIN_AT_ONE_PLACE: Final = 0.55
-SAME_AS_KNOWN: Final = 0.75
+# Shares of the terms of the shorter one that two claims have in common, from which they
+# are one. The one word that differs is mostly the subject, so that nothing may be
+# missing, unless they rest on the same lines.
+SAME: Final = 1.0
+SAME_AT_ONE_PLACE: Final = 0.75
 SAME_BY_KEY: Final = 0.4
 
 _OF_THE_RUN: Final = re.compile(
@@ -253,7 +254,7 @@ def _without_twins(facts: Sequence[_Fact]) -> list[_Fact]:
 def _is_twin(fact: _Fact, other: _Fact) -> bool:
     if fact.numbers != other.numbers and fact.path != other.path:
         return False  # two papers that contradict each other
-    least = TWIN_AT_ONE_PLACE if _meet(fact.places, other.places) else TWIN
+    least = SAME_AT_ONE_PLACE if _meet(fact.places, other.places) else SAME
     if fact.numbers != other.numbers:
         return False
     return _share(fact.terms, other.terms) >= least
@@ -298,26 +299,30 @@ def _puts(facts: Sequence[_Fact], known: Sequence[Known]) -> list[Put]:
 
 def _put(fact: _Fact, key: str, same: Known | None, files: Filing) -> Put:
     """Return the change for a fact; one that is known keeps its place and wording."""
-    if same is not None:
-        keeps = not same.is_stale and _figures(same.entry.value) == _figures(fact.claim)
-        value = same.entry.value if keeps else _value(fact)
-        topic, description = same.topic, ""
-    else:
-        value = _value(fact)
-        topic, description = files.topic_of(fact.path), files.description_of(fact.path)
-    return Put(
-        topic,
-        key,
-        value,
-        evidence=fact.places,
-        confidence=fact.confidence,
-        description=description,
-    )
+    if same is None:
+        return Put(
+            files.topic_of(fact.path),
+            key,
+            _value(fact),
+            fact.places,
+            fact.confidence,
+            files.description_of(fact.path),
+        )
+    entry, value, places = same.entry, _value(fact), fact.places
+    if not same.is_stale and fact.numbers <= _figures(entry.value):
+        value = entry.value
+    if same.state == "unchanged":
+        places = tuple(dict.fromkeys((*map(_unsealed, entry.evidence), *places)))
+    sure = max(entry.confidence or 0.0, fact.confidence)
+    return Put(same.topic, key, value, places[:MAX_PLACES], sure)
 
 
-def _figures(value: str) -> frozenset[str]:
-    """Return the numbers of what a value says first."""
-    return frozenset(filter(is_number, terms_of(_first(value))))
+def _unsealed(place: Place) -> Place:
+    return replace(place, seal="")
+
+
+def _figures(text: str) -> frozenset[str]:
+    return frozenset(filter(is_number, terms_of(text)))
 
 
 def _same(fact: _Fact, known: Sequence[Known]) -> Known | None:
@@ -330,14 +335,16 @@ def _same(fact: _Fact, known: Sequence[Known]) -> Known | None:
 def _likeness(fact: _Fact, known: Known) -> float:
     """Return the share of terms that fact and entry have in common; 0: another fact."""
     entry = known.entry
-    own = fact.terms - fact.numbers
-    share = _share(own, _words(f"{entry.key} {_first(entry.value)}"))
-    least = SAME_AS_KNOWN
-    if _meet(fact.places, entry.evidence):
-        least = TWIN_AT_ONE_PLACE
-    elif folded_key(entry.key) == folded_key(naming.key_of(fact.claim, fact.path)):
-        least = SAME_BY_KEY
-    return share if share >= least else 0.0
+    own, said = fact.terms - fact.numbers, _first(entry.value)
+    words = _words(said)
+    if not fact.numbers <= _figures(said) and 2 * len(own & words) < len(words):
+        return 0.0  # it would take the place of much more than it says
+    by_value = _share(own, words)
+    if folded_key(entry.key) == folded_key(naming.key_of(fact.claim, fact.path)):
+        return by_value if by_value >= SAME_BY_KEY else 0.0
+    share = max(by_value, _share(own, _words(f"{entry.key} {said}")))
+    meets = _meet(fact.places, entry.evidence)
+    return share if share >= (SAME_AT_ONE_PLACE if meets else SAME) else 0.0
 
 
 def _words(text: str) -> frozenset[str]:
@@ -350,8 +357,7 @@ def _first(value: str) -> str:
 
 def _says_nothing_new(fact: _Fact, known: Known) -> bool:
     """Return whether a person wrote the same, which stays as it is."""
-    held = frozenset(filter(is_number, terms_of(known.entry.value)))
-    return known.entry.is_by_a_person and fact.numbers <= held
+    return known.entry.is_by_a_person and fact.numbers <= _figures(known.entry.value)
 
 
 def _free_key(fact: _Fact, taken: Collection[str]) -> str:

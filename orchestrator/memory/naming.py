@@ -104,6 +104,8 @@ def key_of(claim: str, path: str, *, words: int = MAX_WORDS) -> str:
     head, rest = _headed(text)
     said = _said(rest, words - bool(head))
     label = label_of(path)
+    if _stems(head) <= _stems(said):
+        head = ""
     parts = [head, said]
     if not _stems(label) <= _stems(f"{head} {said}"):
         parts.insert(0, label)
