@@ -19,13 +19,14 @@ from orchestrator.memory.catalog import Catalog, Loaded
 from orchestrator.memory.commands import Commands
 from orchestrator.memory.embedding import Embedder
 from orchestrator.memory.entries import Entry, changed, folded_key
+from orchestrator.memory.exchange import Record
 from orchestrator.memory.folder import OWN, Changed, Folder
 from orchestrator.memory.forgetting import forget, forgotten_in
 from orchestrator.memory.index_page import About
 from orchestrator.memory.keeping import Author, Drop, Outcome, Put
 from orchestrator.memory.scope import BUSY, TRIES, Scope
 from orchestrator.memory.seals import State
-from orchestrator.memory.taking_in import Record, cleaned, take_in
+from orchestrator.memory.taking_in import cleaned, take_in
 from orchestrator.memory.tidy import tidied
 from orchestrator.memory.tombstones import Tombstones
 from orchestrator.memory.writing import Change, Writer, prepared
