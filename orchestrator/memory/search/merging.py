@@ -100,14 +100,13 @@ def _merge(
     compared: tuple[Calibration, Likeness],
 ) -> None:
     scale, likeness = compared
-    places = {piece: at for at, piece in enumerate(likeness.pieces)}
     by_words = {hit.piece: hit for hit in hits}
     entries = {hit.piece: hit.entry for hit in hits}
     nearest = [likeness.pieces[at] for at in likeness.nearest(_NEAREST)]
     entries |= _allowed(connection, [p for p in nearest if p not in entries], numbers)
     for piece, entry in entries.items():
         hit = by_words.get(piece)
-        alike = _alike(scale, likeness, places.get(piece))
+        alike = _alike(scale, likeness, piece)
         coverage = hit.coverage if hit else 0.0
         evidence = coverage + alike
         if coverage >= ENOUGH_BY_WORDS:
@@ -122,10 +121,9 @@ def _merge(
         )
 
 
-def _alike(scale: Calibration, likeness: Likeness, at: int | None) -> float:
-    if at is None:
-        return 0.0
-    return OF_LIKENESS * scale.distance(float(likeness.cosines[at]))
+def _alike(scale: Calibration, likeness: Likeness, piece: int) -> float:
+    cosine = likeness.of(piece)
+    return 0.0 if cosine is None else OF_LIKENESS * scale.distance(cosine)
 
 
 def _allowed(
