@@ -12,7 +12,7 @@ from orchestrator.memory.search.calibration import Calibration
 from orchestrator.memory.search.matrix import Likeness
 from orchestrator.memory.search.queries import Asked, Numbers
 
-__all__ = ["Found", "search"]
+__all__ = ["Compared", "Found", "search"]
 
 Compared = tuple[Calibration, list[Likeness]]
 
@@ -60,6 +60,8 @@ def search(
     queries: Sequence[Asked],
     compared: Compared | None,
     most: int,
+    *,
+    share: float = 1.0,
 ) -> list[Found]:
     """Return the entries that fit best, the best first, newer ones among equals.
 
@@ -69,6 +71,7 @@ def search(
         queries: phrasings of one question.
         compared: the likeness of all pieces to each of them; None: words alone.
         most: entries at most.
+        share: of the evidence that an answer needs.
     """
     numbers = Numbers()
     for query in queries:
@@ -84,7 +87,7 @@ def search(
         else:
             scale, likenesses = compared
             _merge(connection, seen, hits, numbers, (scale, likenesses[at]))
-    least = LEAST_BY_WORDS if compared is None else LEAST
+    least = share * (LEAST_BY_WORDS if compared is None else LEAST)
     return _sorted(
         connection,
         [(entry, one) for entry, one in seen.items() if one.evidence >= least],
