@@ -72,7 +72,7 @@ class LeadMemory:
     question: str
     extract: Callable[[Sequence[Known]], Sequence[Put]]
     may_cite: Callable[[str, int], bool]
-    _shown: set[tuple[str, str]] = field(default_factory=set)
+    _in_sight: set[tuple[str, str]] = field(default_factory=set)
 
     async def for_objective(self) -> str:
         """Return the section of the lead's first message, or ""."""
@@ -132,7 +132,8 @@ class LeadMemory:
         if told is None:
             return ""
         self.log.append(told, agent=LEAD)
-        self._shown.update(map(_shown_as, told.entries))
+        if why == "objective":  # what compactions show goes with the next one
+            self._in_sight.update(map(_shown_as, told.entries))
         return told.text
 
     async def _look(
@@ -169,7 +170,7 @@ class LeadMemory:
 
     def _out_of_sight(self, looked: Looked) -> Looked:
         """Return what the first message does not show, or not as it is now."""
-        found = [k for k in looked.found if _shown_as(_told(k)) not in self._shown]
+        found = [k for k in looked.found if _shown_as(_told(k)) not in self._in_sight]
         return Looked(found=tuple(found), failure=looked.failure)
 
     async def _kept(

@@ -30,6 +30,7 @@ __all__ = ["Found", "Index", "Stamp"]
 
 _T = TypeVar("_T")
 _MOST_QUERIES: Final = 8
+_MOST_PARTS: Final = 24
 _QUERY_CHARS: Final = 4_000
 
 
@@ -102,7 +103,8 @@ class Index:
         Returns:
             [] where nothing fits well enough.
         """
-        texts = [query[:_QUERY_CHARS] for query in queries[:_MOST_QUERIES]]
+        most_texts = _MOST_PARTS if is_subject else _MOST_QUERIES
+        texts = [query[:_QUERY_CHARS] for query in queries[:most_texts]]
         wanted = [asked(text) for text in texts]
         meaning = self._meaning
         vectors = meaning.of_queries(texts) if meaning and texts else []
