@@ -54,6 +54,9 @@ class Settings:
     """`ORCHESTRATE_ENDPOINT_LACKS`: optional fields of a request to leave out."""
     prices: Path | None = None
     """`ORCHESTRATE_PRICES`: a YAML file with prices that win over the kept table."""
+    memory_dir: Path | None = None
+    """`ORCHESTRATE_MEMORY_DIR`: where memory is kept; None: in the workspace, and in
+    the user's data folder."""
     embedder: str = ""
     """`ORCHESTRATE_EMBEDDER`: finds in memory by meaning too: `local`, or
     `openai:<model>` of an endpoint; "": by words alone."""
@@ -76,12 +79,14 @@ class Settings:
         runs_dir = Path(setting("RUNS_DIR", str(default.runs_dir)))
         connections = setting("MAX_CONNECTIONS", str(default.max_connections))
         prices = setting("PRICES", "")
+        memory_dir = setting("MEMORY_DIR", "")
         return cls(
             lead_model=setting("LEAD_MODEL", default.lead_model),
             subagent_model=setting("SUBAGENT_MODEL", default.subagent_model),
             runs_dir=runs_dir.expanduser(),
             max_connections=_whole("ORCHESTRATE_MAX_CONNECTIONS", connections),
             prices=Path(prices).expanduser() if prices else None,
+            memory_dir=Path(memory_dir).expanduser() if memory_dir else None,
             endpoint_lacks=_features(
                 "ORCHESTRATE_ENDPOINT_LACKS", setting("ENDPOINT_LACKS", "")
             ),
@@ -119,8 +124,8 @@ def _embedding(embedder: str, url: str) -> dict[str, str]:
         )
     if colon and not re.fullmatch(r"https?://[^\s/]+(?:/\S*)?", url):
         raise SpecError(
-            "`ORCHESTRATE_EMBEDDER_URL` must be the `https://` address of an endpoint "
-            "for an embedder `openai:<model>`"
+            "`ORCHESTRATE_EMBEDDER_URL` must be the address of the endpoint, such as "
+            "`https://host/v1`, for an embedder `openai:<model>`"
         )
     return {"embedder": embedder, "embedder_url": url}
 

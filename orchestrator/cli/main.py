@@ -40,6 +40,7 @@ _LOGS = "orchestrator.cli.log_reader"
 _CONTEXT = "orchestrator.cli.context_reader"
 _REPLAY = "orchestrator.cli.replay_command"
 _TRANSCRIPT = "orchestrator.cli.transcript_reader"
+_MEMORY = "orchestrator.cli.memory_commands"
 
 # The help stands here, so that `--help` loads no command.
 SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
@@ -69,6 +70,9 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "steer": (f"{_STEER}:steer", "Tell the lead something, at its next step."),
         "pause": (f"{_CONTROL}:pause", "Send nothing more until `resume`."),
         "stop": (f"{_CONTROL}:stop", "Stop a run gently, or one subagent: --agent."),
+    },
+    "What outlives a run": {
+        "memory": (f"{_MEMORY}:memory", "What runs learned: list, search, forget, …"),
     },
     "Prepare": {
         "init": (f"{_SPEC}:init", "Write a starter task file."),

@@ -93,7 +93,7 @@ def init(file: Path) -> None:
 # What `--json` of these commands prints has a schema; `events`: a line of the log.
 _WITH_SCHEMA = (
     "task", "show", "logs", "runs", "transcript", "context", "diff", "notes", "replay",
-    "events",
+    "memory", "events",
 )  # fmt: skip
 
 

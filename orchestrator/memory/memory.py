@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -24,13 +25,18 @@ from orchestrator.memory.index_page import About
 from orchestrator.memory.keeping import Author, Drop, Outcome, Put
 from orchestrator.memory.scope import BUSY, TRIES, Scope
 from orchestrator.memory.seals import State
+from orchestrator.memory.taking_in import Record, cleaned, take_in
 from orchestrator.memory.tidy import tidied
+from orchestrator.memory.tombstones import Tombstones
 from orchestrator.memory.writing import Change, Writer, prepared
 
 __all__ = ["About", "Known", "Memory", "State"]
 
 MOST_BESIDE: Final = 20
 """Earlier changes of one call that a new entry is compared with, the last ones."""
+MOST_AT_ONCE: Final = 200
+"""Entries that are taken in under one lock, so that nobody waits long for it."""
+_Make = Callable[[Batch, Tombstones, int], Outcome]
 _TIDIED: Final = f"{OWN}/tidied"
 
 
@@ -170,22 +176,28 @@ class Memory:
             Change(each, (*_keys(asked[max(number - MOST_BESIDE, 0) : number]), *near))
             for number, (each, near) in enumerate(zip(asked, near_each, strict=True))
         ]
-        outcomes: dict[int, Outcome] = {}
-        for _ in range(TRIES):
-            left = [n for n in range(len(ready)) if n not in outcomes]
-            with self._scope.batch() as batch:
-                forgotten = forgotten_in(self._scope.disk)
-                writer = Writer(batch, forgotten, author.source, self._scope.today())
-                judged = {number: writer.make(ready[number]) for number in left}
-                outcomes |= _committed(batch, judged)
-            if forgotten.is_under_way:
-                self._scope.erase()
-            if len(outcomes) == len(ready):
-                break
-        for number in range(len(ready)):
-            key = ready[number].asked.key
-            outcomes.setdefault(number, Outcome(key, "", "refused", BUSY))
-        return [outcomes[number] for number in range(len(ready))]
+        def make(batch: Batch, forgotten: Tombstones, number: int) -> Outcome:
+            writer = Writer(batch, forgotten, author.source, self._scope.today())
+            return writer.make(ready[number])
+
+        return self._judged([each.asked.key for each in ready], make)
+
+    def take_in(self, records: Sequence[Record]) -> list[Outcome]:
+        """Take in entries with their dates and sources, where they are newer.
+
+        Returns:
+            What became of each, in their order, see `taking_in.take_in`.
+
+        Raises:
+            StoreError: nothing can be written, or somebody holds the lock for long.
+        """
+        ready = [cleaned(each, self._scope.redact) for each in records]
+        outcomes: list[Outcome] = []
+        for start in range(0, len(ready), MOST_AT_ONCE):
+            part = ready[start : start + MOST_AT_ONCE]
+            make = partial(_taken_in, part)
+            outcomes += self._judged([each.entry.key for each in part], make)
+        return outcomes
 
     def touch(self, keys: Collection[str]) -> None:
         """Note that entries were shown today; at most once a day each.
@@ -270,6 +282,28 @@ class Memory:
         return Commands(self._scope, author)
 
 
+    def _judged(self, keys: Sequence[str], make: _Make) -> list[Outcome]:
+        """Make changes under the lock, those anew that a person came between.
+
+        Args:
+            keys: of the changes.
+            make: makes the change of a number, or refuses it.
+        """
+        outcomes: dict[int, Outcome] = {}
+        for _ in range(TRIES):
+            left = [n for n in range(len(keys)) if n not in outcomes]
+            with self._scope.batch() as batch:
+                forgotten = forgotten_in(self._scope.disk)
+                judged = {number: make(batch, forgotten, number) for number in left}
+                outcomes |= _committed(batch, judged)
+            if forgotten.is_under_way:
+                self._scope.erase()
+            if len(outcomes) == len(keys):
+                break
+        for number, key in enumerate(keys):
+            outcomes.setdefault(number, Outcome(key, "", "refused", BUSY))
+        return [outcomes[number] for number in range(len(keys))]
+
     def _near(self, asked: Put | Drop) -> tuple[str, ...]:
         """Return keys that may say the same; none where the key is known already."""
         if isinstance(asked, Drop) or not (asked.key and asked.value):
@@ -283,6 +317,12 @@ class Memory:
         path = self._scope.catalog.topic_of(key)
         entry = None if path is None else self._scope.catalog.load(path).entry(key)
         return entry is not None and _may_touch(entry, today)
+
+
+def _taken_in(
+    records: Sequence[Record], batch: Batch, forgotten: Tombstones, number: int
+) -> Outcome:
+    return take_in(batch, records[number], forgotten)
 
 
 def _keys(changes: Sequence[Put | Drop]) -> tuple[str, ...]:

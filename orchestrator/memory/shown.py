@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestrator.memory.earlier_runs import FromRun
-from orchestrator.memory.entries import Place
+from orchestrator.memory.entries import place_text
 from orchestrator.memory.memory import About, Known
 from orchestrator.security.untrusted import defused
 
@@ -18,7 +18,6 @@ __all__ = [
     "Bounded",
     "bounded",
     "entry_line",
-    "place_text",
     "run_line",
     "topic_line",
 ]
@@ -43,10 +42,12 @@ class Bounded:
     Attributes:
         text: as it is shown; "": nothing.
         found: the entries in it, best first.
+        runs: what earlier runs have, likewise.
     """
 
     text: str
     found: tuple[Known, ...] = ()
+    runs: tuple[FromRun, ...] = ()
 
 
 def topic_line(topic: About) -> str:
@@ -83,14 +84,6 @@ def run_line(found: FromRun) -> str:
     return f"- run `{found.run}` › {title}: {text} ({', '.join(filter(None, told))})"
 
 
-def place_text(place: Place) -> str:
-    """Return a place as `path:first-last`."""
-    if not place.first:
-        return place.path
-    last = f"-{place.last}" if place.last > place.first else ""
-    return f"{place.path}:{place.first}{last}"
-
-
 def bounded(
     topics: Sequence[About],
     found: Sequence[Known],
@@ -115,16 +108,20 @@ def bounded(
     listed = redact(_topics(topics, int(limit_tokens * TOPICS_SHARE), count))
     left = limit_tokens - count(listed) - count(heading)
     lines: list[str] = []
-    shown: list[Known] = []
-    for each in (*found, *runs):
+    shown: list[Known | FromRun] = []
+    every: list[Known | FromRun] = [*found, *runs]
+    for each in every:
         line = redact(entry_line(each) if isinstance(each, Known) else run_line(each))
         if (tokens := count(line) + 1) <= left:
             left -= tokens
             lines.append(line)
-            if isinstance(each, Known):
-                shown.append(each)
+            shown.append(each)
     entries = "\n".join([heading, "", *lines]) if lines else ""
-    return Bounded("\n\n".join(filter(None, [listed, entries])), tuple(shown))
+    return Bounded(
+        "\n\n".join(filter(None, [listed, entries])),
+        tuple(each for each in shown if isinstance(each, Known)),
+        tuple(each for each in shown if isinstance(each, FromRun)),
+    )
 
 
 def _topics(
@@ -146,9 +143,8 @@ def _topics(
 
 def _evidence(known: Known) -> str:
     places = known.entry.evidence
-    shown = ", ".join(
-        f"`{_one_line(place_text(each), 200)}`" for each in places[:MAX_PLACES]
-    )
+    texts = (_one_line(place_text(each), 200) for each in places[:MAX_PLACES])
+    shown = ", ".join(f"`{text}`" for text in texts)
     more = f" and {len(places) - MAX_PLACES} more" if len(places) > MAX_PLACES else ""
     return f"{shown}{more}{_STATES[known.state]}"
 

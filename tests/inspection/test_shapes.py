@@ -15,6 +15,7 @@ from context_runs import ContextScript, cleared, context_run, read
 from jsonschema import Draft202012Validator
 from real_runs import offline_run
 from sample_runs import Script, finished_run, halfway_run, open_script, survey, use
+from shown_shapes import closed, fields_of, filled_in
 
 from orchestrator.cli.main import main
 from orchestrator.events import (
@@ -51,8 +52,9 @@ class Shown:
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
-        # `replay` runs the program: it has tests of its own.
-        names = SHAPES.keys() - {"replay"}
+        # `replay` runs the program, `memory` knows no runs: they have tests of their
+        # own.
+        names = SHAPES.keys() - {"replay", "memory"}
         self.of: dict[str, list[Json]] = {name: [] for name in names}
 
     def take(self, command: str, *argv: str) -> Json:
@@ -166,45 +168,6 @@ def shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Shown:
         shown.take("runs", "--runs-dir", str(tmp_path))
         shown.take("runs", "--runs-dir", str(tmp_path / "none"))
     return shown
-
-
-def closed(schema: Json) -> Json:
-    """A schema in which an object holds nothing that is not told of."""
-    if isinstance(schema, list):
-        return [closed(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    found = {name: closed(each) for name, each in schema.items()}
-    if "properties" in schema and "title" in schema:
-        found.setdefault("additionalProperties", False)
-    return found
-
-
-def fields_of(schema: Json, at: Json, path: str = "", depth: int = 0) -> Iterator[str]:
-    """Yield the path of each field that a schema has."""
-    if "$ref" in at:
-        at = schema["$defs"][at["$ref"].rpartition("/")[2]]
-    for each in at.get("anyOf", ()):
-        yield from fields_of(schema, each, path, depth)
-    if "items" in at:
-        yield from fields_of(schema, at["items"], path, depth)
-    if isinstance(at.get("additionalProperties"), dict):
-        yield from fields_of(schema, at["additionalProperties"], f"{path}.*", depth)
-    for name, each in at.get("properties", {}).items():
-        yield f"{path}.{name}"
-        yield from fields_of(schema, each, f"{path}.{name}", depth + 1)
-
-
-def filled_in(value: Json, names: set[str], path: str = "") -> Iterator[str]:
-    """Yield the paths of the fields of a value; names of maps are `*`."""
-    if isinstance(value, list):
-        for each in value:
-            yield from filled_in(each, names, path)
-    if isinstance(value, dict):
-        for name, each in value.items():
-            at = f"{path}.{name}" if f"{path}.{name}" in names else f"{path}.*"
-            yield at
-            yield from filled_in(each, names, at)
 
 
 @pytest.mark.slow

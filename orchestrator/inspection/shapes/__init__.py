@@ -13,6 +13,15 @@ from pydantic import TypeAdapter
 from orchestrator.inspection.shapes.figures import Shape
 from orchestrator.inspection.shapes.of_agents import ShownAgent
 from orchestrator.inspection.shapes.of_events import event_schema
+from orchestrator.inspection.shapes.of_memory import (
+    MemoryEntries,
+    MemoryEntryShown,
+    MemoryForgotten,
+    MemoryFound,
+    MemoryImported,
+    MemoryTopics,
+    MemoryTopicShown,
+)
 from orchestrator.inspection.shapes.of_replays import Replay, TwoPolicies
 from orchestrator.inspection.shapes.of_runs import Runs, ShownChanges, ShownRun
 from orchestrator.inspection.shapes.of_texts import (
@@ -35,6 +44,15 @@ SHAPES: dict[str, tuple[type[Shape], ...]] = {
     "diff": (Compaction,),
     "notes": (Notes,),
     "replay": (Replay, TwoPolicies),
+    "memory": (
+        MemoryTopics,
+        MemoryEntries,
+        MemoryEntryShown,
+        MemoryTopicShown,
+        MemoryFound,
+        MemoryForgotten,
+        MemoryImported,
+    ),
 }
 """Command → what it may print, by options."""
 
