@@ -158,10 +158,7 @@ def _places(item: Item) -> Iterator[Place]:
     for each in item.evidence:
         source = parse_source(each.source)
         path = source.target.removeprefix("./")
-        is_file = "://" not in path and not path.startswith(
-            ("/", "art_", ".orchestrate/")
-        )
-        if not path or not is_file or ".." in path.split("/") or not each.quote.strip():
+        if not _is_file(path) or not each.quote.strip():
             continue
         place = Place(path, source.first or 0, source.last or source.first or 0)
         if place not in seen:
@@ -188,7 +185,8 @@ def _asked(claim: str, summary: str) -> str:
     """Return the question that a summary gives this claim as the answer to, or ""."""
     for line in summary.splitlines():
         found = _ANSWER.match(line)
-        if found and claim.startswith(found["said"].rstrip().rstrip("…")[:200]):
+        said = found["said"].rstrip(" …")[:200] if found else ""
+        if found and said and claim.startswith(said):
             return " ".join(found["asked"].split())
     return ""
 
