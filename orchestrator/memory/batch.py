@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -25,6 +25,7 @@ from orchestrator.memory.folder import (
     Lease,
     Listing,
     Stamp,
+    Text,
 )
 from orchestrator.memory.index_page import (
     MARK,
@@ -122,10 +123,10 @@ class Batch:
             self._topics[path] = changed
         return why
 
-    def take_out(self, path: str, keys: Iterable[str]) -> None:
-        """Take entries out of a topic."""
-        topic, gone = self.topic(path), {folded_key(key) for key in keys}
-        self.set_entries(path, (e for e in topic.entries if folded_key(e.key) not in gone))
+    def take_out(self, path: str, gone: Collection[Entry]) -> None:
+        """Take entries out of a topic: these very ones, not others of the same key."""
+        kept = (e for e in self.topic(path).entries if not any(e is g for g in gone))
+        self.set_entries(path, kept)
 
     def set_entries(self, path: str, entries: Iterable[Entry]) -> None:
         """Give a topic other entries."""
@@ -140,6 +141,35 @@ class Batch:
             return why
         self._topics[topic.path] = topic
         return ""
+
+    def remove(self, path: str) -> None:
+        """Take a topic file away with all that is in it.
+
+        Raises:
+            Changed: a person changed it meanwhile.
+            StoreError: it cannot be removed.
+        """
+        self.topic(path)
+        self.folder.remove(self.lease, path, before=self._loaded[path].text)
+        self._note(Loaded(Topic(path, title_of(path), ""), Text("", None)), ())
+
+    def move(self, old: str, new: str, paths: Iterable[str]) -> None:
+        """Give a topic file, or a folder of them, another name.
+
+        Args:
+            old: of the file or folder.
+            new: nothing may be there.
+            paths: of the topic files that move.
+
+        Raises:
+            FileExistsError: there is something of that name.
+            StoreError: it cannot be moved.
+        """
+        self.folder.move(self.lease, old, new)
+        for path in paths:
+            self._note(Loaded(Topic(path, title_of(path), ""), Text("", None)), ())
+            loaded = self.catalog.load(f"{new}{path[len(old) :]}")
+            self._note(loaded, loaded.text.stamp)
 
     def commit(self, path: str) -> bool:
         """Write one topic file if it was changed; return whether it was.
@@ -157,16 +187,15 @@ class Batch:
         if is_gone:
             if loaded.text.found is None:
                 return False
-            self.folder.remove(self.lease, path, before=loaded.text)
-            self._note(Loaded(Topic(path, "", ""), loaded.text), ())
+            self.remove(path)
             return True
         parsed = parse_topic(text, path)
         if [_said(e) for e in parsed.entries] != [_said(e) for e in topic.entries]:
             raise StoreError(
                 f"`{path}` cannot be written: a block of code in it is not closed"
             )
-        stamp = self.folder.write(self.lease, path, text, before=loaded.text)
-        self._note(Loaded(parsed, loaded.text), stamp)
+        written = self.folder.write(self.lease, path, text, before=loaded.text)
+        self._note(Loaded(parsed, written), written.stamp)
         return True
 
     def commit_all(self) -> None:
@@ -234,7 +263,9 @@ class Batch:
         )
 
     def _note(self, loaded: Loaded, stamp: Stamp) -> None:
-        self.written[loaded.topic.path] = (loaded.topic, stamp)
+        path = loaded.topic.path
+        self._loaded[path], self._topics[path] = loaded, loaded.topic
+        self.written[path] = (loaded.topic, stamp)
         self.catalog.written(self.lease, loaded, stamp)
 
 

@@ -144,11 +144,9 @@ class Catalog:
                 self._indexed = None
             if not files and not self._folder.root.is_dir():
                 return
-            indexed = dict(self._stamps())
-            for path, stamp in files.items():
-                if indexed.get(path) != stamp:
-                    self._index_file(path)
-            for path in [path for path in indexed if path not in files]:
+            for path in self._not_indexed(files):
+                self._index_file(path)
+            for path in [path for path in self._stamps() if path not in files]:
                 self._put_in(path, Topic(path, "", ""), ())
                 self._told[path] = None
 
@@ -173,12 +171,13 @@ class Catalog:
             if self._look is None or self._must_look(lease.writes):
                 self._looked(lease.writes)
             assert self._look is not None  # noqa: S101 - looked at just now
-            files, indexed = self._look.listing.files, self._stamps()
-            for path, stamp in files.items():
-                if indexed.get(path) == stamp:
-                    self._keys.pop(path, None)
-                elif self._keys.get(path, ((), None))[0] != stamp:
-                    self._keys[path] = (stamp, _keys(self.load(path).topic))
+            files = self._look.listing.files
+            changed = self._not_indexed(files)
+            for path in [path for path in self._keys if path not in changed]:
+                del self._keys[path]
+            for path in changed:
+                if self._keys.get(path, ((), None))[0] != files[path]:
+                    self._keys[path] = (files[path], _keys(self.load(path).topic))
             return self._look.listing
 
     def topic_of(self, key: str) -> str | None:
@@ -279,6 +278,17 @@ class Catalog:
                     self._indexed.pop(path, None)
             if self._keys.get(path, ((), None))[0] == stamp:
                 self._keys.pop(path, None)
+
+    def _not_indexed(self, files: Mapping[str, Stamp]) -> set[str]:
+        """Return the files that the index has not as they are now."""
+        known = self._stamps()
+        changed = {path for path, stamp in files.items() if known.get(path) != stamp}
+        if changed:  # another process may have put them in meanwhile
+            with self._lock:
+                self._indexed = None
+                known = self._stamps()
+            changed = {path for path in changed if known.get(path) != files[path]}
+        return changed
 
     def _stamps(self) -> dict[str, Stamp]:
         """Return what the index was made from; another file of it is read anew."""

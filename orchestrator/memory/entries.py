@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Final
 
+from orchestrator.memory.fences import outside_fences
+
 __all__ = [
     "MAX_WAS",
     "Earlier",
@@ -24,8 +26,8 @@ __all__ = [
     "check_of",
     "folded",
     "folded_key",
+    "entry_starts",
     "heading",
-    "outside_fences",
     "parse_place",
     "parse_topic",
     "place_text",
@@ -39,7 +41,6 @@ MAX_WAS: Final = 3
 CHECK_CHARS: Final = 8
 _HEADING: Final = re.compile(r"##[ \t]+(.*?\S)(?:[ \t]+#+)?[ \t]*")
 _TITLE: Final = re.compile(r"#[ \t]+(.*?\S)(?:[ \t]+#+)?[ \t]*")
-_FENCE: Final = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)", re.DOTALL)
 _FIELD: Final = re.compile(
     r"[-*][ \t]+(when|confidence|source|evidence|used|was)[ \t]*:[ \t]*(.*?)[ \t]*"
 )
@@ -187,7 +188,7 @@ def parse_topic(text: str, path: str) -> Topic:
         path: relative to the scope's folder.
     """
     lines = text.split("\n")
-    starts = [number for number, _ in _headings(lines)]
+    starts = entry_starts(lines)
     bounds = [*starts, len(lines)]
     head_lines = lines[: bounds[0]]
     title, description = _head(head_lines, path)
@@ -219,47 +220,9 @@ def changed(entry: Entry, **fields: object) -> Entry:
     return replace(entry, raw="", **fields)  # type: ignore[arg-type]
 
 
-def outside_fences(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Yield number and text of the lines outside of fenced code, without `\\r`.
-
-    A fence that is never closed is none, so that it cannot swallow what follows.
-    """
-    closing = _closing_behind(lines)
-    fence = ""
-    for number, line in enumerate(lines):
-        plain = line.removesuffix("\r")
-        match = _FENCE.fullmatch(plain) if "```" in plain or "~~~" in plain else None
-        if fence:
-            if match and match[1].startswith(fence) and not match[2].strip():
-                fence = ""
-            continue
-        if match is not None and _opens(match, closing[number]):
-            fence = match[1]
-            continue
-        yield number, plain
-
-
-def _opens(match: re.Match[str], behind: tuple[int, int]) -> bool:
-    """Return whether a fence is opened that is closed later on."""
-    mark, info = match[1], match[2]
-    if mark[0] == "`":
-        return "`" not in info and behind[0] >= len(mark)
-    return behind[1] >= len(mark)
-
-
-def _closing_behind(lines: Sequence[str]) -> list[tuple[int, int]]:
-    """Return for each line the longest closing marks behind it: of ` and of ~."""
-    found: list[tuple[int, int]] = []
-    ticks = tildes = 0
-    for line in reversed(lines):
-        found.append((ticks, tildes))
-        mark = line.strip()
-        if mark.startswith("```") and not mark.strip("`"):
-            ticks = max(ticks, len(mark))
-        elif mark.startswith("~~~") and not mark.strip("~"):
-            tildes = max(tildes, len(mark))
-    found.reverse()
-    return found
+def entry_starts(lines: Sequence[str]) -> list[int]:
+    """Return the numbers of the lines that begin an entry, counted from 0."""
+    return [number for number, _ in _headings(lines)]
 
 
 def _headings(lines: Sequence[str]) -> Iterator[tuple[int, str]]:

@@ -156,10 +156,14 @@ class Folder:
             data = data[: data.rfind(b"\n", 0, most) + 1]
         return Text(data.decode("utf-8", "surrogateescape"), found, is_cut)
 
+    def is_there(self, path: str) -> bool:
+        """Return whether anything is there: a file, a folder, a link."""
+        return beneath.stat_of(self.root, path) is not None
+
     def write(
         self, lease: Lease, path: str, text: str, *, before: Text, derived: bool = False
-    ) -> Stamp:
-        """Give a file a new text, and return its stamp.
+    ) -> Text:
+        """Give a file a new text, and return it as if it had been read again.
 
         Args:
             lease: of the lock.
@@ -181,7 +185,7 @@ class Folder:
             after = beneath.stat_of(self.root, path)
         except OSError as error:
             raise self._failed(path, error) from error
-        return () if after is None else _stamp(after)
+        return Text(text, after)
 
     def remove(self, lease: Lease, path: str, *, before: Text) -> None:
         """Take a file away, and the folders that are empty then.
@@ -276,10 +280,9 @@ class Folder:
     def _open_lock(self) -> int:
         self.root.mkdir(parents=True, exist_ok=True)
         own = self.root / OWN
-        if not own.is_dir() or own.is_symlink():
-            own.mkdir(exist_ok=False)
+        own.mkdir(exist_ok=True)
         if not (own / ".gitignore").exists():
-            with suppress(FileExistsError):
+            with suppress(OSError):  # another process is as far
                 beneath.replace_file(
                     self.root, f"{OWN}/.gitignore", b"*\n", found=None, is_derived=True
                 )

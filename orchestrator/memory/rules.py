@@ -12,8 +12,8 @@ from orchestrator.memory.entries import (
     folded,
     folded_key,
     heading,
-    outside_fences,
 )
+from orchestrator.memory.fences import open_fence, outside_fences
 from orchestrator.memory.folder import INDEX_PAGE, MAX_DEPTH
 from orchestrator.memory.tombstones import Tombstones
 from orchestrator.memory.volatile import why_volatile
@@ -63,6 +63,8 @@ def clean_value(value: str, redact: Callable[[str], str]) -> str:
     text = redact(value).replace("\r\n", "\n").replace("\r", "\n")
     plain = _SURROGATES.sub("\ufffd", _CONTROLS.sub("", text))
     lines = [line.rstrip() for line in plain.split("\n")]
+    if fence := open_fence(lines):
+        lines.append(fence)  # else a block of code further down would end it
     for number, line in list(outside_fences(lines)):
         lines[number] = _SUBHEADING.sub("###", line, count=1)
     return "\n".join(lines).strip("\n").rstrip()

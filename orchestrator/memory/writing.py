@@ -150,7 +150,7 @@ class Writer:
         path, entry = found
         if entry.is_by_a_person:
             return Outcome(entry.key, path, "refused", PERSONS)
-        self.batch.take_out(path, [entry.key])
+        self.batch.take_out(path, [entry])
         return Outcome(entry.key, path, "dropped", asked.why)
 
     def _new(self, put: Put) -> Outcome:
