@@ -124,8 +124,8 @@ def _embedding(embedder: str, url: str) -> dict[str, str]:
         )
     if colon and not re.fullmatch(r"https?://[^\s/]+(?:/\S*)?", url):
         raise SpecError(
-            "`ORCHESTRATE_EMBEDDER_URL` must be the `https://` address of an endpoint "
-            "for an embedder `openai:<model>`"
+            "`ORCHESTRATE_EMBEDDER_URL` must be the address of the endpoint, such as "
+            "`https://host/v1`, for an embedder `openai:<model>`"
         )
     return {"embedder": embedder, "embedder_url": url}
 

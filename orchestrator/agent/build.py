@@ -17,8 +17,8 @@ from orchestrator.agent.head_start import HeadStart
 from orchestrator.agent.hooks import NO_HOOKS, Hooks, Words
 from orchestrator.agent.judging import Judge
 from orchestrator.agent.keeping import Keeper
-from orchestrator.agent.loop import Agent
 from orchestrator.agent.looking_back import LookingBack
+from orchestrator.agent.loop import Agent
 from orchestrator.agent.memory import Ask
 from orchestrator.agent.mending import Mender
 from orchestrator.agent.outside import LIVE, Outside
@@ -267,7 +267,11 @@ def build_agent(
 
 
 def _looking_back(
-    services: Services, spec: AgentSpec, caller: Caller, state: AgentState, left_s: float
+    services: Services,
+    spec: AgentSpec,
+    caller: Caller,
+    state: AgentState,
+    left_s: float,
 ) -> Ask | None:
     """Return what asks the model once more; None: it is none that understands."""
     if spec.model == OFFLINE:

@@ -26,7 +26,7 @@ __all__ = ["PURPOSE", "RECORD", "LookingBack"]
 
 PURPOSE: Final = "memory"
 RECORD: Final = "{record}"
-"""Stands in a question where the conversation goes, for a model that has not read it."""
+"""Stands in a question where the conversation goes, for who has not read it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ class Ask(Protocol):
         """Return the answer; "": there is none of use.
 
         Args:
-            text: the question, with `RECORD` where another model needs the conversation.
+            text: the question, with a mark where another model needs the
+                conversation.
             output_tokens: bound of the answer.
         """
         ...

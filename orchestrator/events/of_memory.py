@@ -1,4 +1,4 @@
-"""Kinds that tell of what outlives a run: what was found in memory, and what was kept."""
+"""Kinds that tell of what outlives a run: found in memory, or kept there."""
 
 from __future__ import annotations
 

@@ -32,7 +32,9 @@ def memory_recalled(data: Data) -> str:
 
 def memory_kept(data: Data) -> str:
     """Return what `memory.kept` with this data says."""
-    counts = Counter(one_line(each.get("what")) for each in _dicts(data.get("outcomes")))
+    counts = Counter(
+        one_line(each.get("what")) for each in _dicts(data.get("outcomes"))
+    )
     told = [f"{counts[what]} {what}" for what in _WHATS if counts[what]]
     by = one_line(data.get("by"))
     kept = ", ".join(told) or "nothing"

@@ -45,8 +45,9 @@ TROUBLE_KINDS = (
 def is_trouble(event: Event) -> bool:
     """Return whether an event tells of a failure, a refusal or a limit.
 
-    So do calls that gave an error, a look into memory that failed, what was handed in and sent back, subagents that
-    failed, and the end of a run that is not done; what people stopped is none.
+    So do calls that gave an error, a look into memory that failed, what was handed in
+    and sent back, subagents that failed, and the end of a run that is not done; what
+    people stopped is none.
     """
     kind, data = event.kind, event.data
     if kind in _ALWAYS:

@@ -280,9 +280,11 @@ class Folder:
     def _open_lock(self) -> int:
         self.root.mkdir(parents=True, exist_ok=True)
         own = self.root / OWN
-        own.mkdir(exist_ok=True)
+        # Others may make the same at this moment. A link in its place is told below.
+        with suppress(FileExistsError):
+            own.mkdir()
         if not (own / ".gitignore").exists():
-            with suppress(OSError):  # another process is as far
+            with suppress(OSError):
                 beneath.replace_file(
                     self.root, f"{OWN}/.gitignore", b"*\n", found=None, is_derived=True
                 )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestrator.memory.earlier_runs import FromRun
-from orchestrator.memory.entries import Place
+from orchestrator.memory.entries import place_text
 from orchestrator.memory.memory import About, Known
 from orchestrator.security.untrusted import defused
 
@@ -18,7 +18,6 @@ __all__ = [
     "Bounded",
     "bounded",
     "entry_line",
-    "place_text",
     "run_line",
     "topic_line",
 ]
@@ -85,14 +84,6 @@ def run_line(found: FromRun) -> str:
     return f"- run `{found.run}` › {title}: {text} ({', '.join(filter(None, told))})"
 
 
-def place_text(place: Place) -> str:
-    """Return a place as `path:first-last`."""
-    if not place.first:
-        return place.path
-    last = f"-{place.last}" if place.last > place.first else ""
-    return f"{place.path}:{place.first}{last}"
-
-
 def bounded(
     topics: Sequence[About],
     found: Sequence[Known],
@@ -118,7 +109,8 @@ def bounded(
     left = limit_tokens - count(listed) - count(heading)
     lines: list[str] = []
     shown: list[Known | FromRun] = []
-    for each in (*found, *runs):
+    every: list[Known | FromRun] = [*found, *runs]
+    for each in every:
         line = redact(entry_line(each) if isinstance(each, Known) else run_line(each))
         if (tokens := count(line) + 1) <= left:
             left -= tokens
@@ -151,9 +143,8 @@ def _topics(
 
 def _evidence(known: Known) -> str:
     places = known.entry.evidence
-    shown = ", ".join(
-        f"`{_one_line(place_text(each), 200)}`" for each in places[:MAX_PLACES]
-    )
+    texts = (_one_line(place_text(each), 200) for each in places[:MAX_PLACES])
+    shown = ", ".join(f"`{text}`" for text in texts)
     more = f" and {len(places) - MAX_PLACES} more" if len(places) > MAX_PLACES else ""
     return f"{shown}{more}{_STATES[known.state]}"
 

@@ -1,4 +1,4 @@
-"""What the lead has of memory beside its tools: at its start, its compactions, its end."""
+"""What the lead has of memory beside its tools: as it starts, compacts and ends."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ MOST: Final = 5
 """Entries that are shown for a question, as `recall` has them."""
 MOST_AT_END: Final = 12
 """Entries that the pass at the end is shown, so that it can bring them up to date."""
+MOST_QUERIES: Final = 8
 SHOWN_TOKENS: Final = 2_000
 """Most that is shown at once; less where memory's share of the window is."""
 ANSWER_TOKENS: Final = 2_000
@@ -80,9 +81,11 @@ class LeadMemory:
 
     async def again(self, open_work: str) -> str:
         """Return what memory holds for the open work and is not in sight, or ""."""
-        asked = [line.strip(" -*[]") for line in open_work.split("\n")]
-        asked = [self.question or self.task.objective, *filter(None, asked)][:MOST_AT_END]
-        return await self._recalled("compaction", asked, heading=_FOR_OPEN_WORK)
+        lines = [line.strip(" -*[]") for line in open_work.split("\n")]
+        asked = [self.question or self.task.objective, *filter(None, lines)]
+        return await self._recalled(
+            "compaction", asked[:MOST_QUERIES], heading=_FOR_OPEN_WORK
+        )
 
     async def at_end(self, ask: Ask | None) -> None:
         """Keep what will be useful again, as the model says, else from the findings."""

@@ -64,9 +64,7 @@ def check_memory(task: Task, settings: Settings, env: Mapping[str, str]) -> None
     """
     if not task.memory.has_entries:
         return
-    memory = Memory(
-        _folder(task, settings, env), workspace=None, redact=str, today=str
-    )
+    memory = Memory(_folder(task, settings, env), workspace=None, redact=str, today=str)
     if problem := memory.problem():
         raise SpecError(
             f"{problem}; set `ORCHESTRATE_MEMORY_DIR` to a folder that can be written, "

@@ -212,6 +212,17 @@ The list names, for each numbered case, the tests that hold it off, wherever the
   71 the records of running subagents are lost
        acceptance/test_kill_cases.py::test_of_three_subagents_the_finished_one_is_used_and_two_go_on
        acceptance/test_kill.py::test_killed_at_any_moment_a_run_ends_the_same_and_pays_once
+  72 a write from what was read before erases what others saved
+       acceptance/test_memory_writers.py::test_two_processes_write_and_nothing_of_either_is_lost
+       acceptance/test_memory_writers.py::test_two_processes_add_fifty_entries_each_while_it_is_tidied
+  73 a stale copy is written over a file that was edited by hand
+       acceptance/test_memory_writers.py::test_an_edit_by_hand_after_the_view_survives_a_replacement
+       acceptance/test_memory_writers.py::test_an_insert_by_lines_of_before_is_refused
+       acceptance/test_memory_writers.py::test_a_file_of_before_is_not_written_over_a_larger_one
+       acceptance/test_memory_writers.py::test_an_edit_by_hand_at_any_moment_of_a_write_is_kept
+  74 of seven that remember at once two facts are left
+       acceptance/test_memory_writers.py::test_seven_subagents_remember_at_once_and_seven_entries_are_there
+       acceptance/test_memory_writers.py::test_seven_subagents_add_to_one_file_at_once
   75 two servers offer one name
        tools/mcp/test_names.py::test_a_name_of_two_servers_gets_the_server_before_it
        tools/mcp/test_names.py::test_a_name_of_ours_stays_ours
@@ -301,7 +312,7 @@ from orchestrator.testing import (
 from orchestrator.tools.base import Effects, ToolContext
 
 TESTS = Path(__file__).resolve().parents[1]
-CASES = (*range(1, 72), *range(75, 83), 84, 87, 88, 89, 91)
+CASES = (*range(1, 83), 84, 87, 88, 89, 91)
 LINE = "A refund takes 14 days from the day the goods arrive."
 QUOTE = item("A refund takes 14 days after arrival.", "refunds.md:1", LINE)
 READ = call("read_file", path="refunds.md")

@@ -62,6 +62,9 @@ PAIRS: Final = (
 )
 """Questions and the entries that answer them; every other entry is unrelated."""
 
+_LEAST_APART: Final = 2.0
+"""Deviations from unrelated texts to what belongs together; the local one has 3.6."""
+
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
@@ -80,11 +83,14 @@ class Calibration:
     @property
     def is_usable(self) -> bool:
         """Whether the embedder tells what belongs together from what does not."""
-        return self.related - self.unrelated > max(2 * self.spread, 1e-6)
+        return self.spread > 0 and self.distance(self.related) > _LEAST_APART
 
-    def share(self, cosine: float) -> float:
-        """Return 0 for the cosine of unrelated texts or less, 1 for that of related."""
-        return max(0.0, (cosine - self.unrelated) / (self.related - self.unrelated))
+    def distance(self, cosine: float) -> float:
+        """Return by how many deviations texts are nearer than unrelated ones, from 0.
+
+        False alarms are what unrelated texts do, so that their spread is the measure.
+        """
+        return max(0.0, (cosine - self.unrelated) / self.spread)
 
     def text(self) -> str:
         """Return it as it is kept."""

@@ -16,7 +16,7 @@ from orchestrator.memory.search.calibration import Calibration
 from orchestrator.memory.search.matrix import Likeness
 from orchestrator.memory.search.merging import Found
 from orchestrator.memory.search.queries import Asked, Numbers, Term
-from orchestrator.memory.search.words import is_number, lexed_words, terms_of
+from orchestrator.memory.search.words import is_number, lexed_words, plain_terms
 
 __all__ = ["LEAST_HELD", "duplicates"]
 
@@ -24,13 +24,16 @@ LEAST_HELD: Final = 0.9
 """Share of the shorter text, weighted by rareness, that the longer one holds."""
 LEAST_ALIKE: Final = 0.5
 """Share of both texts together that is in both."""
-LEAST_BY_VECTORS: Final = (0.6, 2.4)
-"""The same two shares do where the likeness is so great: `LEAST_HELD`, likeness."""
+LEAST_BY_VECTORS: Final = (0.6, 8.5)
+"""So much is enough where texts are so many deviations nearer than unrelated ones."""
 _MOST_TERMS: Final = 40
 _MOST_FOUND: Final = 5
 _NEGATIONS: Final = frozenset(
-    {"not", "no", "never", "none", "neither", "nor", "without", "cannot", "except"}
-)
+    {
+        "not", "no", "never", "none", "neither", "nor", "without", "cannot", "except",
+        "don", "doesn", "didn", "isn", "aren", "wasn", "won", "shouldn", "mustn",
+    }
+)  # fmt: skip
 _WIDE_NEGATIONS: Final = frozenset("不没未无非禁勿别")
 
 
@@ -51,7 +54,7 @@ def duplicates(
         compared: the likeness of all pieces to it; None: by words alone.
     """
     text = f"{key}\n{value}"
-    own = set(terms_of(text))
+    own = plain_terms(text)
     spread = ranking.counted(connection, counts, [Term((each,)) for each in own])
     wanted = sorted(spread.of_terms, key=lambda term: -spread.weight(term))
     query = Asked(tuple(wanted[:_MOST_TERMS]), Numbers())
@@ -79,7 +82,7 @@ def _likeness(compared: tuple[Calibration, Likeness] | None, at: int | None) -> 
     if compared is None or at is None:
         return 0.0
     scale, likeness = compared
-    return scale.share(float(likeness.cosines[at]))
+    return scale.distance(float(likeness.cosines[at]))
 
 
 def _sameness(
@@ -91,7 +94,7 @@ def _sameness(
 ) -> float:
     """Return how much of two texts is the same, 0: they are two facts."""
     text, own = one
-    theirs = set(terms_of(other))
+    theirs = plain_terms(other)
     if _figures(own) != _figures(theirs) or _negations(text) != _negations(other):
         return 0.0
     spread = ranking.counted(connection, counts, [Term((t,)) for t in {*own, *theirs}])
@@ -108,7 +111,7 @@ def _sameness(
 
 
 def _figures(terms: Iterable[str]) -> set[str]:
-    return {each for each in terms if is_number(each) and each[0].isdigit()}
+    return {each for each in terms if is_number(each)}
 
 
 def _negations(text: str) -> int:

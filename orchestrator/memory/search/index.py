@@ -7,11 +7,13 @@ that `stamps` asks its owner for all topics again.
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
+from orchestrator.errors import StoreError
 from orchestrator.memory.embedding import Embedder
 from orchestrator.memory.entries import Topic
 from orchestrator.memory.search import rows
@@ -23,9 +25,6 @@ from orchestrator.memory.search.ranking import Counts
 from orchestrator.memory.search.rows import Stamp
 from orchestrator.memory.search.schema import Damaged, File
 
-if TYPE_CHECKING:
-    import sqlite3
-
 __all__ = ["Found", "Index", "Stamp"]
 
 _T = TypeVar("_T")
@@ -36,7 +35,9 @@ _QUERY_CHARS: Final = 4_000
 class Index:
     """What one scope knows, ready to be searched.
 
-    Safe to use from any number of threads, by any number of processes at once.
+    Safe to use from any number of threads, by any number of processes at once. Each
+    method raises `StoreError` where the disk is full, the folder may not be written, or
+    another process holds the file for over ten seconds.
 
     """
 
@@ -136,26 +137,34 @@ class Index:
     def erase(self, topic: str, key: str) -> None:
         """Take out one entry, so that no byte of it is left in the file."""
         self._write(lambda connection: rows.erase(connection, topic, key))
-        self._file.compact()
+        self._done(self._file.compact)
 
     def close(self) -> None:
         """Close the file; the next call opens it again."""
         self._file.close()
 
     def _read(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
-        try:
+        def once() -> _T:
             with self._file.reading() as connection:
                 return work(connection)
-        except Damaged:
-            self._file.renew()
-        with self._file.reading() as connection:
-            return work(connection)
+
+        return self._done(once)
 
     def _write(self, work: Callable[[sqlite3.Connection], None]) -> None:
-        try:
+        def once() -> None:
             with self._file.writing() as connection:
-                return work(connection)
-        except Damaged:
-            self._file.renew()
-        with self._file.writing() as connection:
-            return work(connection)
+                work(connection)
+
+        self._done(once)
+
+    def _done(self, work: Callable[[], _T]) -> _T:
+        """Do something; where the file is damaged, once more with a new one."""
+        try:
+            try:
+                return work()
+            except Damaged:
+                self._file.renew()
+            return work()
+        except (Damaged, OSError, sqlite3.Error) as error:
+            told = f"the index of memory cannot be used: {error}"
+            raise StoreError(told) from error

@@ -29,7 +29,7 @@ from orchestrator.memory.search.matrix import (
     unit,
 )
 from orchestrator.memory.search.rows import fact, set_fact
-from orchestrator.memory.search.schema import File
+from orchestrator.memory.search.schema import Damaged, File
 
 __all__ = ["Meaning"]
 
@@ -62,9 +62,13 @@ class Meaning:
     def catch_up(self) -> None:
         """Embed what has no vector yet, as much as there is time for."""
         until = self._monotonic() + _CATCH_UP_S
-        while self._is_awake() and self._monotonic() < until:
-            if not self._next_batch():
-                return
+        try:
+            while self._is_awake() and self._monotonic() < until:
+                if not self._next_batch():
+                    return
+        except (Damaged, OSError, sqlite3.Error) as error:
+            # What needs the file will say so itself.
+            self._failed(f"vectors cannot be kept ({error})")
 
     def of_queries(self, queries: Sequence[str]) -> list[bytes]:
         """Return a vector for each query; none at all where there are none."""

@@ -22,8 +22,8 @@ LEAST: Final = 1.2
 """Evidence that it needs with vectors: by words and by likeness together."""
 ENOUGH_BY_WORDS: Final = 0.75
 """Evidence by words that needs no likeness: names have little meaning."""
-OF_LIKENESS: Final = 0.9
-"""Weight of a likeness, 0 for what is unrelated and 1 for what belongs together."""
+OF_LIKENESS: Final = 0.25
+"""Weight of a deviation by which a text is nearer than unrelated ones are."""
 _NEAREST: Final = 40
 
 
@@ -125,7 +125,7 @@ def _merge(
 def _alike(scale: Calibration, likeness: Likeness, at: int | None) -> float:
     if at is None:
         return 0.0
-    return OF_LIKENESS * scale.share(float(likeness.cosines[at]))
+    return OF_LIKENESS * scale.distance(float(likeness.cosines[at]))
 
 
 def _allowed(

@@ -43,7 +43,13 @@ def most_tokens(text: str) -> int:
     Cheap and cautious: three letters a token, two tokens for any other sign.
     """
     letters = sum(2 + len(run) // 2 for run in _LETTERS.findall(text))
-    return letters + 2 * len(_COSTLY.findall(text)) + len(_LINES.findall(text))
+    return (
+        1
+        + len(text) // 32
+        + letters
+        + 2 * len(_COSTLY.findall(text))
+        + len(_LINES.findall(text))
+    )
 
 
 def pieces_of(
@@ -63,9 +69,11 @@ def pieces_of(
     """
     found: list[Piece] = []
     for sub, block in _sections(value):
-        heading = f"{key} / {sub}" if sub else key
-        room = max(most - count(heading), most // 2)
-        found += [Piece(heading, text) for text in _packed(block, room, count)]
+        whole = f"{key} / {sub}" if sub else key
+        heading = next(_cut(whole, most // 3, count), "")
+        room = most - count(heading) - 2
+        texts = list(_packed(block, room, count))
+        found += [Piece(heading, text) for text in texts or [""]]
     return found or [Piece(key, "")]
 
 
@@ -76,10 +84,10 @@ def _sections(value: str) -> Iterator[tuple[str, list[str]]]:
         if not isinstance(each, re.Match):
             blocks.append(each)
             continue
-        if blocks:
+        if heading or blocks:
             yield heading, blocks
         heading, blocks = each[1], []
-    if blocks:
+    if heading or blocks:
         yield heading, blocks
 
 

@@ -114,7 +114,7 @@ def asked(query: str) -> Asked:
     query = query[:_QUERY_CHARS]
     lexemes = list(lexed(query))
     terms: dict[Term, None] = {}
-    for each in (*_of_lexemes(lexemes), *_neighbours(lexemes)):
+    for each in _of_lexemes(lexemes):
         terms.setdefault(each)
     if not terms:
         terms = dict.fromkeys(_lone(lexemes))
@@ -138,26 +138,44 @@ def asked(query: str) -> Asked:
 
 
 def _of_lexemes(lexemes: Sequence[Wide | Chunk]) -> Iterator[Term]:
-    for each in lexemes:
+    for at, each in enumerate(lexemes):
         if isinstance(each, Wide):
             yield from _of_wide(each)
         elif each.is_plain:
             word = each.parts[0]
-            if word not in STOP_WORDS and len(word) > 1:
-                yield _word(word)
+            if _counts(word):
+                yield _word(word, _joined(lexemes, at))
                 if stem(word) != word:
                     yield Term((word,), is_extra=True)
         else:
             yield from _of_chunk(each)
 
 
-def _word(word: str) -> Term:
+def _joined(lexemes: Sequence[Wide | Chunk], at: int) -> Iterator[str]:
+    """Yield a word and each of its neighbours as one name: `user id`, `userid`."""
+    for first, second in itertools.pairwise(lexemes[max(at - 1, 0) : at + 2]):
+        if (
+            isinstance(first, Chunk)
+            and isinstance(second, Chunk)
+            and first.is_plain
+            and second.is_plain
+            and _counts(first.parts[0])
+            and _counts(second.parts[0])
+        ):
+            yield first.parts[0] + second.parts[0]
+
+
+def _counts(word: str) -> bool:
+    return len(word) > 1 and word not in STOP_WORDS
+
+
+def _word(word: str, joined: Iterable[str]) -> Term:
     """Return an English word, or what stands for it in Chinese.
 
     Unstemmed as well: a name that is written in one (`GETUSERIDS`) has no plural.
     """
     wide = (each[:2] for each in in_chinese(stem(word)))
-    return Term(tuple(dict.fromkeys((stem(word), word, *wide))))
+    return Term(tuple(dict.fromkeys((stem(word), word, *wide, *joined))))
 
 
 def _of_wide(wide: Wide) -> Iterator[Term]:
@@ -203,7 +221,9 @@ def _of_chunk(chunk: Chunk) -> Iterator[Term]:
         if is_number(part) and _is_short(part) and len(parts) > 1:
             # A figure of a name says nothing alone: `2` of `server2`.
             continue
-        yield Term(tuple(dict.fromkeys(forms)))
+        # `get` of `get_user_id` is no word of its own where it stands alone.
+        is_stop = part in STOP_WORDS and len(parts) > 1
+        yield Term(tuple(dict.fromkeys(forms)), is_extra=is_stop)
     if chunk.before:
         yield Term((chunk.before + parts[0],), is_extra=True)
     for first, second in itertools.pairwise(parts):
@@ -212,20 +232,6 @@ def _of_chunk(chunk: Chunk) -> Iterator[Term]:
         yield Term((head + second,), is_extra=not named)
     if len(parts) > 2:
         yield Term(("".join(parts),), is_extra=True)
-
-
-def _neighbours(lexemes: Sequence[Wide | Chunk]) -> Iterator[Term]:
-    """Yield two words in a row as one name: `user id` finds `userid`."""
-    for first, second in itertools.pairwise(lexemes):
-        if (
-            isinstance(first, Chunk)
-            and isinstance(second, Chunk)
-            and first.is_plain
-            and second.is_plain
-        ):
-            one, two = first.parts[0], second.parts[0]
-            if one not in STOP_WORDS and two not in STOP_WORDS:
-                yield Term((one + two,), is_extra=True)
 
 
 def _is_short(number: str) -> bool:

@@ -28,16 +28,20 @@ def replace(connection: sqlite3.Connection, topic: Topic, stamp: Stamp) -> None:
     rows = connection.execute(
         "SELECT id, key, newest, digest FROM entries WHERE topic = ?", (topic.path,)
     )
-    before = {(key, bytes(digest)): (row, newest) for row, key, newest, digest in rows}
+    before: dict[tuple[str, bytes], list[tuple[int, str]]] = {}
+    for row, key, newest, digest in rows:
+        before.setdefault((key, bytes(digest)), []).append((row, newest))
     for entry in topic.entries:
         digest = _digest(topic, entry)
-        row, newest = before.pop((entry.key, digest), (0, ""))
-        if not row:
+        same = before.get((_clean(entry.key), digest))
+        if not same:
             _add(connection, topic, entry, digest)
-        elif newest != entry.when:
+            continue
+        row, newest = same.pop()
+        if newest != entry.when:
             sql = "UPDATE entries SET newest = ? WHERE id = ?"
             connection.execute(sql, (entry.when, row))
-    _drop(connection, [row for row, _ in before.values()])
+    _drop(connection, [row for same in before.values() for row, _ in same])
     connection.execute(
         "INSERT OR REPLACE INTO topics VALUES (?, ?)",
         (topic.path, json.dumps(list(stamp))),
@@ -56,7 +60,7 @@ def erase(connection: sqlite3.Connection, topic: str, key: str) -> None:
     """Take out the rows of one entry."""
     rows = connection.execute(
         "SELECT id FROM entries WHERE topic = ? AND folded = ?",
-        (topic, folded_key(key)),
+        (topic, folded_key(_clean(key))),
     )
     _drop(connection, [row for (row,) in rows.fetchall()])
 
@@ -81,10 +85,11 @@ def _digest(topic: Topic, entry: Entry) -> bytes:
 def _add(
     connection: sqlite3.Connection, topic: Topic, entry: Entry, digest: bytes
 ) -> None:
+    key = _clean(entry.key)
     row = connection.execute(
         "INSERT INTO entries (topic, key, folded, newest, digest)"
         " VALUES (?, ?, ?, ?, ?)",
-        (topic.path, _clean(entry.key), folded_key(entry.key), entry.when, digest),
+        (topic.path, key, folded_key(key), entry.when, digest),
     ).lastrowid
     for piece in pieces_of(entry.key, entry.value):
         heading, body = _terms(piece)

@@ -19,7 +19,16 @@ from typing import Final
 
 from orchestrator.memory.search.stems import STOP_WORDS, stem
 
-__all__ = ["DOT", "Chunk", "Wide", "is_number", "lexed", "lexed_words", "terms_of"]
+__all__ = [
+    "DOT",
+    "Chunk",
+    "Wide",
+    "is_number",
+    "lexed",
+    "lexed_words",
+    "plain_terms",
+    "terms_of",
+]
 
 DOT: Final = "\u00b7"
 """Stands within a term for what joins its parts; no blank of the tokenizer."""
@@ -170,6 +179,17 @@ def _normal(found: re.Match[str]) -> str:
     if number := found["number"]:
         return number.replace(".", DOT)
     return found["word"].casefold()
+
+
+def plain_terms(text: str) -> set[str]:
+    """Return the terms of a text that are no names made of others."""
+    found = set[str]()
+    for each in lexed(text):
+        if isinstance(each, Wide):
+            found.update(_of_wide(Wide(each.text)))
+        else:
+            found.update(stem(part) for part in each.parts if part not in STOP_WORDS)
+    return found
 
 
 def lexed_words(text: str) -> Iterator[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from orchestrator.models.offline.gaps import TRIED
 
 __all__ = [
+    "MEMORY",
     "AgentResult",
     "Missed",
     "Place",
@@ -16,6 +17,9 @@ __all__ = [
     "parse_results",
     "refusals",
 ]
+
+MEMORY = "memory"
+"""Stands for the agent in results that are from memory."""
 
 _ROW = re.compile(r"^(a\d+) \| (.*?) \| (\w+) \| (\d+) \| \d+ \| (.*)$")
 _OPEN = re.compile(r'^<findings agent="(a\d+)" title="(.*?)" status="(\w+)"')
@@ -44,6 +48,8 @@ class Place:
     last: int = 0
     quote: str = ""
     unsupported: bool = False
+    note: str = ""
+    """What a report says behind its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,13 @@ class AgentResult:
     """How many it handed in, where a table says so."""
     is_short: bool = False
     """A part of its findings was only named."""
+    remarks: list[str] = field(default_factory=list)
+    """What a report says below the places."""
+
+    @property
+    def is_from_memory(self) -> bool:
+        """Whether no subagent brought it: it stood in memory."""
+        return self.agent == MEMORY
 
     @property
     def has_failed(self) -> bool:

@@ -18,9 +18,12 @@ from orchestrator.models.offline.reading import (
     Conversation,
     asked_in,
     bullets,
+    paths_in,
     questions_of,
     sections,
 )
+from orchestrator.models.offline.remembered import Recalled, recalled, remembered_in
+from orchestrator.models.offline.scope import scope_of
 
 __all__ = ["Chapter", "Stretch", "Task", "newest_chapter"]
 
@@ -43,6 +46,7 @@ class Task:
         profiles: subagents that a brief may name.
         deliverable: how to hand in.
         max_tokens: most that the report may have.
+        memory: number of a question → what memory has on it.
     """
 
     def __init__(self, first: str, question: str = "") -> None:
@@ -53,6 +57,8 @@ class Task:
         self.deliverable = parts.get("deliverable", "")
         tokens = _MAX_TOKENS.search(self.deliverable)
         self.max_tokens = int(tokens.group(1)) if tokens else 4000
+        # What the first message shows of memory was compared when the task began.
+        self.memory: dict[int, Recalled] = {}
         whole = question or first
         if question:
             parts = sections(question)
@@ -64,6 +70,36 @@ class Task:
         self.objective = self.objective or whole
         named = parts.get("questions") or parts.get("问题") or ""
         self.questions = questions_of(named, self.objective)
+        if not question:
+            self.memory = _memory(first, self.questions, self.constraints)
+
+    @property
+    def open(self) -> list[int]:
+        """Return the numbers of the questions that memory does not answer."""
+        numbers = range(1, len(self.questions) + 1)
+        return [
+            n for n in numbers if n not in self.memory or not self.memory[n].answers
+        ]
+
+
+def _memory(
+    first: str, questions: Sequence[str], constraints: Sequence[str]
+) -> dict[int, Recalled]:
+    """Return what memory has on each question, within what constraints allow."""
+    entries = remembered_in(first)
+    if not entries:
+        return {}
+    # Told by this message alone, so that a later listing cannot change the answer.
+    paths = [spot.path for entry in entries for spot in entry.spots]
+    tops = {path.partition("/")[0] + "/" * ("/" in path) for path in paths}
+    tops |= {p.partition("/")[0] + "/" * ("/" in p) for p in paths_in(constraints)}
+    scope = scope_of(constraints, (), sorted(tops))
+    if scope.is_closed:
+        return {}
+    return {
+        number: recalled(text, entries, scope.allows)
+        for number, text in enumerate(questions, 1)
+    }
 
 
 @dataclass(frozen=True, slots=True)

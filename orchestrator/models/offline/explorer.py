@@ -54,6 +54,8 @@ MAX_READS = 60
 MAX_STEPS = 32
 # Results of so many characters may not stay in sight; then what they tell is noted.
 LONG_CHARS = 5000
+# A result that was cut and still shows so much was not cut for want of room.
+WIDE_CHARS = 8000
 NOTED_LINES, NOTED_CHARS = 6, 300
 
 EVERYWHERE = Scope()
@@ -244,7 +246,10 @@ def _closer(
     cut = {
         each.question
         for each in planned
-        if (call := conversation.has_made("grep", each.input)) and call.is_cut
+        if (call := conversation.has_made("grep", each.input))
+        and call.is_cut
+        # So much shown means that the list is long, not that there is little room.
+        and len(call.result) < WIDE_CHARS
     }
     searched = [each for each in questions if not is_overview(each)]
     return [("grep", dict(closer(searched[number]))) for number in sorted(cut - {-1})]

@@ -11,6 +11,7 @@ from orchestrator.models.offline import phrases
 from orchestrator.models.offline.answers import AgentResult, is_unfinished
 from orchestrator.models.offline.chapters import Chapter, Task, newest_chapter
 from orchestrator.models.offline.explorer import alone, look
+from orchestrator.models.offline.from_memory import results_from
 from orchestrator.models.offline.ranking import Question
 from orchestrator.models.offline.reading import Call, Conversation
 from orchestrator.models.offline.recollecting import notes_of, opening
@@ -82,14 +83,20 @@ def _by_own_search(
     left = [*(number for group in last.groups for number in group), *last.left]
     if not left or scope.is_closed or "grep" not in view.tools:
         return [], []
-    texts = [task.questions[number - 1] for number in left]
-    steps = look(view, texts, scope)
+    steps = look(view, [task.questions[number - 1] for number in left], scope)
     if steps and not view.must_end:
         return steps, []
-    own = alone(view, texts, scope) if view.named("grep") else []
-    return [], [
+    return [], _alone(view, task, left, scope) if view.named("grep") else []
+
+
+def _alone(
+    view: Conversation, task: Task, numbers: Sequence[int], scope: Scope
+) -> list[AgentResult]:
+    """Return what own searches found for some questions."""
+    own = alone(view, [task.questions[number - 1] for number in numbers], scope)
+    return [
         replace(result, questions=[number])
-        for number, result in zip(left, own, strict=False)
+        for number, result in zip(numbers, own, strict=True)
     ]
 
 
@@ -139,11 +146,16 @@ def _first_steps(chapter: Chapter) -> list[Step]:
     view, task = chapter.view, chapter.task
     if view.named("list_dir") or view.named("update_notes"):
         return []
+    if not task.open and not task.constraints:
+        return []  # all of it stands in memory
     steps: list[Step] = []
     if "list_dir" in view.tools:
         steps.append(("list_dir", {"path": "."}))
     if "update_notes" in view.tools:
-        plan = "\n".join(f"- [ ] {question}" for question in task.questions)
+        plan = "\n".join(
+            f"- [ ] {question}" if number in task.open else f"- [x] {question}"
+            for number, question in enumerate(task.questions, 1)
+        )
         edited = _edited(view)
         steps += [
             _note("Goal", phrases.shortened(task.objective, 600), edited=edited),
@@ -260,10 +272,10 @@ def _by_itself(chapter: Chapter) -> list[Step]:
     if scope.unclear:
         return _hand_in(chapter, (), scope)
     if not view.must_end:
-        steps = look(view, task.questions, scope)
+        steps = look(view, [task.questions[n - 1] for n in task.open], scope)
         if steps:
             return steps
-    return _hand_in(chapter, alone(view, task.questions, scope), scope)
+    return _hand_in(chapter, _alone(view, task, task.open, scope), scope)
 
 
 def _hand_in(
@@ -273,7 +285,7 @@ def _hand_in(
     draft = compose(
         task.objective,
         task.questions,
-        results,
+        [*results_from(task.memory, task.questions), *results],
         deliverable=task.deliverable,
         max_tokens=task.max_tokens,
         cut_short=view.must_end,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from orchestrator.evidence import MIN_LINE_CHARS
 from orchestrator.models.offline.passages import Page
 
-__all__ = ["quote_near", "span"]
+__all__ = ["is_citable", "quote_near", "span"]
 
 BEGIN_CHARS = 30
+# Characters that would end a path, or start another, inside `[path:1-2]`.
+_UNSAFE = re.compile(r"[\s\[\](),;，；、`]")
 
 
 def span(first: int, last: int) -> str:
@@ -45,3 +49,8 @@ def quote_near(
             at = max(line.find(begin[:BEGIN_CHARS]), 0) if len(line) > most else 0
             return number, number, line[at : at + most]
     return None
+
+
+def is_citable(path: str) -> bool:
+    """Return whether a path can stand in `[path:1-2]` and be read as one again."""
+    return bool(path) and not _UNSAFE.search(path)

@@ -9,8 +9,10 @@ from typing import Any
 
 from orchestrator.evidence import citations
 from orchestrator.models.offline.answers import AgentResult, Missed, Place
+from orchestrator.models.offline.from_memory import note_on
 from orchestrator.models.offline.gaps import briefly, merged, said_as_gap
 from orchestrator.models.offline.phrases import UNSEARCHED, UNTRIED, shortened
+from orchestrator.models.offline.places import is_citable
 from orchestrator.models.offline.ranking import Question
 from orchestrator.models.offline.result import fill, schema_in
 from orchestrator.models.offline.scope import Scope
@@ -19,8 +21,6 @@ from orchestrator.models.offline.words import Bag, is_han
 __all__ = ["Draft", "compose", "without_citations"]
 
 CHARS_PER_TOKEN = 2.0
-# Characters that would end a path, or start another, inside `[path:1-2]`.
-_UNSAFE = re.compile(r"[\s\[\](),;，；、`]")
 
 
 @dataclass(slots=True)
@@ -123,6 +123,7 @@ def compose(
     gaps = merged(gap for result in results for gap in result.gaps)
     notes = [words["made"], *_on_scope(scope, words)]
     notes += [_gaps("gaps", gaps, words)] if gaps else []
+    notes += note_on(results, chinese=is_han(objective))
     parts = [words["title"], "\n>\n".join(notes)]
     if cut_short:
         parts.append(words["cut"])
@@ -139,10 +140,11 @@ def compose(
                     places, missed, failure, _said_for(number, results, words), share
                 )
             )
+        parts += _remarks(number, results)
         mark = "x" if places else " "
         draft.plan.append(f"- [{mark}] {shortened(question, 160)}")
         draft.facts += [
-            f"- {shortened(place.claim, 200)} {_cite(place)}"
+            f"- {shortened(place.claim, 200)} {_cite(place)}{place.note}"
             for place in places[:2]
             if not place.unsupported
         ]
@@ -279,6 +281,7 @@ def _answer(
     lines = [
         f"- {_plain(shortened(place.claim, room))} "
         + (words["unsupported"] if place.unsupported else _cite(place))
+        + place.note
         for place in places
     ]
     is_whole = not places and len(missed) == 1
@@ -300,9 +303,16 @@ def _missed(missed: Missed, words: dict[str, str], *, is_whole: bool) -> str:
     return none + words["tried"].format(terms=terms, why=why) + words["gap"]
 
 
+def _remarks(number: int, results: Sequence[AgentResult]) -> list[str]:
+    """Return what is said below the answer to a question, as a list."""
+    mine = [remark for r in results if number in r.questions for remark in r.remarks]
+    return ["\n".join(f"- {_plain(remark)}" for remark in mine)] if mine else []
+
+
 def _failure(number: int, results: Sequence[AgentResult]) -> str:
     """Return why a question was not worked on: "-" where no brief was accepted."""
     mine = [r for r in results if number in r.questions or not r.questions]
+    mine = [r for r in mine if not r.is_from_memory]
     if not mine:
         return "-"
     failed = [r for r in mine if r.has_failed]
@@ -331,7 +341,7 @@ def _missing(results: Sequence[AgentResult], words: dict[str, str]) -> list[str]
 
 
 def _cite(place: Place) -> str:
-    if not place.path or _UNSAFE.search(place.path):
+    if not is_citable(place.path):
         return f"[{place.agent}#{place.item}]"
     span = (
         f"{place.first}" if place.first == place.last else f"{place.first}-{place.last}"

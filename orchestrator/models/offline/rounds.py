@@ -108,7 +108,7 @@ def rounds_of(chapter: Chapter) -> list[Round]:
         r for c in chapter.view.named("delegate") for r in parse_results(c.result)
     ]
     late = {each.agent for each in brought} - {each.agent for each in joined}
-    start = _start(len(chapter.task.questions), first.most)
+    start = _start(chapter.task.open, first.most)
     rounds = _after(start, first.view.named("delegate"), brought, late)
     for stretch in later:
         sent += [each for one in rounds for each in one.sent]
@@ -132,12 +132,13 @@ def results_of(rounds: Sequence[Round]) -> list[AgentResult]:
     return [*kept, *new]
 
 
-def _start(count: int, most: int) -> Round:
+def _start(numbers: Sequence[int], most: int) -> Round:
     """Return the state before any call: the questions by brief, evenly spread."""
+    count = len(numbers)
     briefs = min(count, most)
     size = min(-(-count // max(briefs, 1)), MAX_PER_BRIEF)
-    numbers = list(range(1, count + 1))
-    groups = [numbers[at : at + size] for at in range(0, count, size)][:briefs]
+    starts = range(0, count, max(size, 1))
+    groups = [list(numbers[at : at + size]) for at in starts][:briefs]
     given = {number for group in groups for number in group}
     return Round([], groups, left=[n for n in numbers if n not in given])
 
@@ -217,7 +218,7 @@ def _again(
     going, held_back = named[: stretch.most], named[stretch.most :]
     room = stretch.most - len(going)
     if not any(each.sent for each in past):
-        past = [_start(len(task.questions), room)]
+        past = [_start(task.open, room)]
     # What was refused, or got no answer, and may still be said in another way.
     taken = {number for each in named for number in each.numbers}
     open_ones = [group for group in past[-1].groups if taken.isdisjoint(group)]
