@@ -140,12 +140,15 @@ class Memory:
         seals = self._scope.seals()
         return tuple(map(seals.state, entry.evidence))
 
-    def recall(self, queries: Sequence[str], *, most: int = 5) -> list[Known]:
+    def recall(
+        self, queries: Sequence[str], *, most: int = 5, is_subject: bool = False
+    ) -> list[Known]:
         """Return the entries that fit best, the best first.
 
         Args:
             queries: phrasings of one question.
             most: entries at most.
+            is_subject: they are parts of what is said of a subject, and ask nothing.
 
         Raises:
             StoreError: the folder or the index cannot be read.
@@ -153,7 +156,7 @@ class Memory:
         self._scope.refresh()
         seals, loaded = self._scope.seals(), dict[str, Loaded]()
         found: list[Known] = []
-        for each in self._scope.catalog.find(queries, most=most):
+        for each in self._scope.catalog.find(queries, most=most, is_subject=is_subject):
             if each.topic not in loaded:
                 loaded[each.topic] = self._scope.catalog.load(each.topic)
             # In the moment since the index was asked, it may have gone.

@@ -24,6 +24,7 @@ from orchestrator.memory.search.queries import asked
 from orchestrator.memory.search.ranking import Counts
 from orchestrator.memory.search.rows import Stamp
 from orchestrator.memory.search.schema import Damaged, File
+from orchestrator.memory.search.subjects import about
 
 __all__ = ["Found", "Index", "Stamp"]
 
@@ -86,13 +87,17 @@ class Index:
         paths = list(topics)
         self._write(lambda connection: rows.remove(connection, paths))
 
-    def find(self, queries: Sequence[str], *, most: int = 5) -> list[Found]:
+    def find(
+        self, queries: Sequence[str], *, most: int = 5, is_subject: bool = False
+    ) -> list[Found]:
         """Return the entries that fit best, the best first, newer ones among equals.
 
         Args:
             queries: phrasings of one question, in any language; what one of them names
                 by a number or id is meant by all.
             most: entries at most.
+            is_subject: they are no question but what is said of a subject, see
+                `subjects`.
 
         Returns:
             [] where nothing fits well enough.
@@ -101,8 +106,9 @@ class Index:
         wanted = [asked(text) for text in texts]
         meaning = self._meaning
         vectors = meaning.of_queries(texts) if meaning and texts else []
+        find = about if is_subject else search
         return self._read(
-            lambda connection: search(
+            lambda connection: find(
                 connection,
                 self._counts,
                 wanted,
