@@ -189,13 +189,10 @@ class Batch:
                 return False
             self.remove(path)
             return True
-        parsed = parse_topic(text, path)
-        if [_said(e) for e in parsed.entries] != [_said(e) for e in topic.entries]:
-            raise StoreError(
-                f"`{path}` cannot be written: a block of code in it is not closed"
-            )
+        if "```" in text or "~~~" in text:
+            _refuse_open_code(topic, text)
         written = self.folder.write(self.lease, path, text, before=loaded.text)
-        self._note(Loaded(parsed, written), written.stamp)
+        self._note(Loaded(topic, written), written.stamp)
         return True
 
     def commit_all(self) -> None:
@@ -267,6 +264,19 @@ class Batch:
         self._loaded[path], self._topics[path] = loaded, loaded.topic
         self.written[path] = (loaded.topic, stamp)
         self.catalog.written(self.lease, loaded, stamp)
+
+
+def _refuse_open_code(topic: Topic, text: str) -> None:
+    """Refuse a text in which the code of one entry would swallow another.
+
+    Raises:
+        StoreError: it would.
+    """
+    read = parse_topic(text, topic.path).entries
+    if [_said(entry) for entry in read] != [_said(entry) for entry in topic.entries]:
+        raise StoreError(
+            f"`{topic.path}` cannot be written: a block of code in it is not closed"
+        )
 
 
 def _size(topic: Topic) -> int:

@@ -7,6 +7,7 @@ costs no more than the names of the folder and the files that changed since.
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 import sqlite3
 import tempfile
@@ -20,7 +21,13 @@ from typing import Final, TypeVar
 
 from orchestrator.errors import StoreError
 from orchestrator.memory.embedding import Embedder
-from orchestrator.memory.entries import Entry, Topic, folded_key, parse_topic
+from orchestrator.memory.entries import (
+    Entry,
+    Topic,
+    folded_key,
+    parse_topic,
+    topic_text,
+)
 from orchestrator.memory.folder import OWN, Folder, Lease, Listing, Stamp, Text
 from orchestrator.memory.index_page import About, about
 from orchestrator.memory.search.index import Found, Index
@@ -28,6 +35,7 @@ from orchestrator.memory.search.index import Found, Index
 __all__ = ["Catalog", "Loaded"]
 
 _T = TypeVar("_T")
+_NO_UTF8: Final = re.compile("[\udc80-\udcff]")
 INDEX: Final = "search.sqlite"
 FEW: Final = 200
 """So many files are looked at before every change; it costs less than a millisecond."""
@@ -361,9 +369,11 @@ def _keys(topic: Topic) -> frozenset[str]:
 
 def _readable(topic: Topic) -> Topic:
     """Return a topic whose text is UTF-8 throughout; keys are found by it again."""
-    if not any(
-        0xDC80 <= ord(sign) <= 0xDCFF for each in topic.entries for sign in each.raw
-    ):
+    if not any(_is_odd(each.raw) for each in topic.entries):
         return topic
-    entries = (each.raw.encode("utf-8", "replace").decode() for each in topic.entries)
-    return parse_topic("".join(entries), topic.path)
+    text = topic_text(topic).encode("utf-8", "replace").decode()
+    return parse_topic(text, topic.path)
+
+
+def _is_odd(text: str) -> bool:
+    return not text.isascii() and _NO_UTF8.search(text) is not None

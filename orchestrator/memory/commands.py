@@ -7,6 +7,7 @@ and source; what a person wrote is not changed by it.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -14,20 +15,21 @@ from typing import Any, Final
 from orchestrator.errors import StoreError, ToolError
 from orchestrator.memory.batch import Batch
 from orchestrator.memory.catalog import Loaded
-from orchestrator.memory.edits import Edit, with_inserted
-from orchestrator.memory.entries import Entry, Topic, topic_text
+from orchestrator.memory.edits import Edit, is_title_alone, with_inserted
+from orchestrator.memory.entries import Topic, topic_text
 from orchestrator.memory.folder import Changed
 from orchestrator.memory.forgetting import forgotten_in
 from orchestrator.memory.keeping import Author
 from orchestrator.memory.paths import ROOT, file_path, folder_path, refuse_index, within
 from orchestrator.memory.rules import PERSONS
 from orchestrator.memory.scope import BUSY, TRIES, Scope
-from orchestrator.memory.viewing import listing_text, numbered, snippet
+from orchestrator.memory.viewing import MAX_LINES, listing_text, numbered, snippet
 from orchestrator.security.untrusted import SIGN, as_written
 
 __all__ = ["Commands"]
 
 _MISSING: Final = "The path {path} does not exist. Please provide a valid path."
+_STAMP: Final = re.compile(r"[-*] (?:when|source|used|was): ")
 _STALE: Final = (
     "nothing was written: {path} changed since you viewed it; view it again"
 )
@@ -73,19 +75,24 @@ class Commands:
         try:
             return commands[name](args)
         except StoreError as error:
-            raise ToolError(str(error)) from error
+            told = str(error).replace(str(self.scope.disk.root), ROOT)
+            raise ToolError(told) from error
 
     def _view(self, args: Mapping[str, Any]) -> str:
         path = _text(args, "path")
         relative = within(path)
-        loaded = self.scope.catalog.load(relative) if relative else None
-        if loaded is None or loaded.text.found is None:
-            text = listing_text(self.scope.disk.root, path, relative)
-            if text is None:
-                raise ToolError(_MISSING.format(path=path))
-            return text
+        listed = listing_text(self.scope.disk.root, path, relative)
+        if listed is not None:
+            return listed
         if not relative.endswith(".md"):
             raise ToolError(_MISSING.format(path=path))
+        loaded = self.scope.catalog.load(relative)
+        if loaded.text.found is None:
+            raise ToolError(_MISSING.format(path=path))
+        if loaded.text.is_cut and self.scope.disk.lines_of(relative) > MAX_LINES:
+            raise ToolError(
+                f"File {path} exceeds maximum line limit of {MAX_LINES:,} lines."
+            )
         self._saw(relative, loaded.text.text)
         shown = self.scope.redact(loaded.text.text)
         return numbered(path, shown, args.get("view_range"), is_cut=loaded.text.is_cut)
@@ -157,9 +164,9 @@ class Commands:
             if not paths:
                 raise ToolError(f"Error: The path {path} does not exist")
             for each in paths:
-                if (kept := _persons(batch.topic(each))) is not None:
+                if kept := _persons(batch.topic(each)):
                     raise ToolError(
-                        f"nothing was deleted: `{kept.key}` in {ROOT}/{each}: {PERSONS}"
+                        f"nothing was deleted: {kept} in {ROOT}/{each}: {PERSONS}"
                     )
             for each in paths:
                 batch.remove(each)
@@ -261,26 +268,44 @@ def _replaced(path: str, text: str, old: str, new: str) -> str:
         new = new.replace("\r\n", "\n").replace("\n", "\r\n")
     if old not in text and SIGN in old:
         old = as_written(old)  # as it was shown, with marks defused
-    count = text.count(old) if old else 0
-    if not count:
+    places = _places(text, old)
+    if not places:
         raise ToolError(
             f"No replacement was performed, old_str `{old}` did not appear verbatim in "
             f"{path}."
         )
-    if count > 1:
-        places, at = list[str](), text.find(old)
-        while at >= 0:
-            places.append(str(text.count("\n", 0, at) + 1))
-            at = text.find(old, at + 1)
+    if len(places) > 1:
+        # What the program added to an entry is not what is meant.
+        places = [at for at in places if not _STAMP.match(text, _line(text, at))] or places
+    if len(places) > 1:
+        lines = ", ".join(str(text.count("\n", 0, at) + 1) for at in places)
         raise ToolError(
             f"No replacement was performed. Multiple occurrences of old_str `{old}` in "
-            f"lines: {', '.join(places)}. Please ensure it is unique"
+            f"lines: {lines}. Please ensure it is unique"
         )
-    return text.replace(old, new)
+    return f"{text[: places[0]]}{new}{text[places[0] + len(old) :]}"
 
 
-def _persons(topic: Topic) -> Entry | None:
-    return next((entry for entry in topic.entries if entry.is_by_a_person), None)
+def _places(text: str, old: str) -> list[int]:
+    places, at = list[int](), text.find(old) if old else -1
+    while at >= 0:
+        places.append(at)
+        at = text.find(old, at + 1)
+    return places
+
+
+def _line(text: str, at: int) -> int:
+    """Return where the line of a place begins."""
+    return text.rfind("\n", 0, at) + 1
+
+
+def _persons(topic: Topic) -> str:
+    """Return what of a topic a person wrote, or ""."""
+    for entry in topic.entries:
+        if entry.is_by_a_person:
+            return f"`{entry.key}`"
+    is_ours = topic.entries or is_title_alone(topic.head or "")
+    return "" if is_ours else "the text"
 
 
 def _digest(text: str) -> str:

@@ -24,7 +24,7 @@ from orchestrator.memory.volatile import why_volatile
 from orchestrator.memory.writing import earlier_values, fresh_entry, prepared
 from orchestrator.security.placeholders import PLACEHOLDER
 
-__all__ = ["FORM", "Edit", "with_inserted"]
+__all__ = ["FORM", "Edit", "is_title_alone", "with_inserted"]
 
 MAX_HEAD_CHARS: Final = 2_000
 FORM: Final = (
@@ -107,7 +107,7 @@ class Edit:
         if why := why_volatile(head):
             raise ToolError(f"nothing was written: in its first lines, {why}")
         is_long = len(head) > MAX_HEAD_CHARS
-        if is_long or (not after.entries and not _is_title_alone(head)):
+        if is_long or (not after.entries and not is_title_alone(head)):
             raise ToolError(
                 "nothing was written: there is text that belongs to no entry. Above the "
                 f"first one stand `# title` and one paragraph; {FORM}"
@@ -164,7 +164,7 @@ def _refuse_lost(before: Topic, left: Counter[str]) -> None:
             raise _refused(entry.key, PERSONS)
 
 
-def _is_title_alone(head: str) -> bool:
+def is_title_alone(head: str) -> bool:
     """Return whether a text is `# title` and at most a paragraph about the topic."""
     blocks = [block for block in head.replace("\r", "").split("\n\n") if block.strip()]
     if not blocks or len(blocks) > 2:

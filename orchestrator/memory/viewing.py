@@ -11,7 +11,7 @@ from orchestrator.errors import ToolError
 from orchestrator.memory.paths import ROOT
 from orchestrator.security import beneath
 
-__all__ = ["MAX_CHARS", "listing_text", "numbered", "snippet"]
+__all__ = ["MAX_CHARS", "MAX_LINES", "listing_text", "numbered", "snippet"]
 
 MAX_CHARS: Final = 16_000
 """Of what is shown at once; the API's own tool has the same bound."""
@@ -63,13 +63,11 @@ def numbered(path: str, text: str, view_range: object, *, is_cut: bool) -> str:
         is_cut: the text is only the beginning of a large file.
 
     Raises:
-        ToolError: there are no such lines, or too many.
+        ToolError: there are no such lines.
     """
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     if lines[-1] == "" and len(lines) > 1:
         lines.pop()
-    if len(lines) > MAX_LINES:
-        raise ToolError(f"File {path} exceeds maximum line limit of 999,999 lines.")
     first, last = _range(view_range, len(lines))
     parts = [f"Here's the content of {path} with line numbers:"]
     left = MAX_CHARS - len(parts[0])
