@@ -190,8 +190,8 @@ class Cancel:
 
     name: ClassVar[str] = "cancel"
     description: ClassVar[str] = (
-        "End a subagent, and all that it sent, because its work is not needed any "
-        "more. What it has found by then comes back."
+        "End a subagent, and all that it sent, whose work is not needed any more. What "
+        "it has found comes back."
     )
     Args: ClassVar[type[BaseModel]] = CancelArgs
     effects: ClassVar[Effects] = "repeatable"

@@ -37,7 +37,7 @@ class ReadRefArgs(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    ref: str = Field(min_length=1, max_length=200, description="Such as `h12.2`.")
+    ref: str = Field(min_length=1, max_length=200)
     first_line: int = Field(default=1, ge=1)
     max_lines: int | None = Field(default=None, ge=1)
     pattern: str = Field(
