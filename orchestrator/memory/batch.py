@@ -199,7 +199,7 @@ class Batch:
         """Write all that was changed.
 
         Raises:
-            Changed: a person changed one of the files meanwhile; the others are written.
+            Changed: a person changed a file meanwhile; the others are written.
             StoreError: one cannot be written.
         """
         missed: Changed | None = None
@@ -238,12 +238,9 @@ class Batch:
     def _why_no_file(self, path: str, topic: Topic) -> str:
         if self.listing.is_cut:
             return f"there are over {MAX_FILES:,} topic files; nothing more is written"
-        if path not in self.listing.files and path not in self.written:
-            if len(self.listing.files) + len(self._new()) > MAX_FILES:
-                return (
-                    f"there are {MAX_FILES:,} topic files already; put it into one of "
-                    "them"
-                )
+        is_new = path not in self.listing.files and path not in self.written
+        if is_new and len(self.listing.files) + len(self._new()) > MAX_FILES:
+            return f"there are {MAX_FILES:,} topic files already; put it into one"
         if self._loaded[path].text.is_cut or _size(topic) > MAX_FILE_BYTES:
             return f"`{path}` would have over {MAX_FILE_BYTES // 1000} kB; {_SPLIT}"
         return ""

@@ -1,7 +1,7 @@
 """Which topic files there are and what is in them, with the index kept up to date.
 
-The files are the truth. A state that was looked at is known by its stamp, so that a look
-costs no more than the names of the folder and the files that changed since.
+The files are the truth. A state that was looked at is known by its stamp, so that a
+look costs no more than the names of the folder and the files that changed since.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ class Catalog:
         return indexed if self.load(indexed).entry(key) is not None else None
 
     def written(self, lease: Lease, loaded: Loaded, stamp: Stamp) -> None:
-        """Note what was written under the lock; `stamp` of the file is () if it is gone."""
+        """Note what was written under the lock; `stamp` is (): the file is gone."""
         topic = loaded.topic
         with self._lock:
             if self._look is not None:

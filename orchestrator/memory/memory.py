@@ -1,7 +1,7 @@
 """One scope of memory: entries that outlive runs, in files that people can edit.
 
 Safe to use from many threads and processes at once. What is on disk at the moment of a
-change is what it is made to; no lock is held while a model or an embedder is waited for.
+change is what it is made to; no lock is held while an embedder is waited for.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from orchestrator.memory.catalog import Catalog, Loaded
 from orchestrator.memory.commands import Commands
 from orchestrator.memory.embedding import Embedder
 from orchestrator.memory.entries import Entry, changed, folded_key
+from orchestrator.memory.exchange import Record
 from orchestrator.memory.folder import OWN, Changed, Folder
 from orchestrator.memory.forgetting import forget, forgotten_in
 from orchestrator.memory.index_page import About
 from orchestrator.memory.keeping import Author, Drop, Outcome, Put
 from orchestrator.memory.scope import BUSY, TRIES, Scope
 from orchestrator.memory.seals import State
-from orchestrator.memory.taking_in import Record, cleaned, take_in
+from orchestrator.memory.taking_in import cleaned, take_in
 from orchestrator.memory.tidy import tidied
 from orchestrator.memory.tombstones import Tombstones
 from orchestrator.memory.writing import Change, Writer, prepared
@@ -126,8 +127,10 @@ class Memory:
         if path is None:
             return None
         entry = self._scope.catalog.load(path).entry(key)
-        return None if entry is None else Known(
-            path, entry, self._scope.seals().state_of(entry)
+        return (
+            None
+            if entry is None
+            else Known(path, entry, self._scope.seals().state_of(entry))
         )
 
     def states(self, entry: Entry) -> tuple[State, ...]:
@@ -176,6 +179,7 @@ class Memory:
             Change(each, (*_keys(asked[max(number - MOST_BESIDE, 0) : number]), *near))
             for number, (each, near) in enumerate(zip(asked, near_each, strict=True))
         ]
+
         def make(batch: Batch, forgotten: Tombstones, number: int) -> Outcome:
             writer = Writer(batch, forgotten, author.source, self._scope.today())
             return writer.make(ready[number])
@@ -232,7 +236,9 @@ class Memory:
             before = self._scope.disk.read(_TIDIED)
             with suppress(Changed):
                 text = f"{self._scope.today()}\n"
-                self._scope.disk.write(lease, _TIDIED, text, before=before, derived=True)
+                self._scope.disk.write(
+                    lease, _TIDIED, text, before=before, derived=True
+                )
         return outcomes
 
     def tidy_if_due(self) -> list[Outcome]:
@@ -281,7 +287,6 @@ class Memory:
         """Return the memory commands for one agent; it is to have its own."""
         return Commands(self._scope, author)
 
-
     def _judged(self, keys: Sequence[str], make: _Make) -> list[Outcome]:
         """Make changes under the lock, those anew that a person came between.
 
@@ -294,7 +299,7 @@ class Memory:
             left = [n for n in range(len(keys)) if n not in outcomes]
             with self._scope.batch() as batch:
                 forgotten = forgotten_in(self._scope.disk)
-                judged = {number: make(batch, forgotten, number) for number in left}
+                judged = {n: _tried(make, batch, forgotten, n, keys[n]) for n in left}
                 outcomes |= _committed(batch, judged)
             if forgotten.is_under_way:
                 self._scope.erase()
@@ -310,13 +315,25 @@ class Memory:
             return ()
         with suppress(StoreError):
             if self._scope.catalog.topic_of(asked.key) is None:
-                return tuple(f.key for f in self._scope.catalog.near(asked.key, asked.value))
+                return tuple(
+                    f.key for f in self._scope.catalog.near(asked.key, asked.value)
+                )
         return ()
 
     def _is_untouched(self, key: str, today: str) -> bool:
         path = self._scope.catalog.topic_of(key)
         entry = None if path is None else self._scope.catalog.load(path).entry(key)
         return entry is not None and _may_touch(entry, today)
+
+
+def _tried(
+    make: _Make, batch: Batch, forgotten: Tombstones, number: int, key: str
+) -> Outcome:
+    """Make one change; where its file cannot be read, the others are still made."""
+    try:
+        return make(batch, forgotten, number)
+    except StoreError as error:
+        return Outcome(key, "", "refused", str(error))
 
 
 def _taken_in(

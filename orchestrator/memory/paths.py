@@ -69,6 +69,6 @@ def refuse_index(relative: str) -> None:
     """
     if relative.lower() == INDEX_PAGE.lower():
         raise ToolError(
-            f"nothing was written: `{ROOT}/{INDEX_PAGE}` is written by the program from "
-            "the topic files; change those"
+            f"nothing was written: `{ROOT}/{INDEX_PAGE}` is written by the program "
+            "from the topic files; change those"
         )

@@ -51,10 +51,10 @@ class MemoryTool:
 
     name: ClassVar[str] = "memory"
     description: ClassVar[str] = (
-        "Files under /memories that outlive this run. Write what will be true and useful "
-        "next time, not progress, secrets or what holds only now; check what you read "
-        "before use. Update entries rather than add others. A topic is one `.md` file: "
-        "`# Title`, a line about it, then entries:\n"
+        "Files under /memories that outlive this run. Write what will be true and "
+        "useful next time, not progress, secrets or what holds only now; check what "
+        "you read before use. Update entries rather than add others. A topic is one "
+        "`.md` file: `# Title`, a line about it, then entries:\n"
         "## Key\n\nValue.\n\n- evidence: path/file.py:12-14\n- confidence: 0.9\n"
         "Dates and source are added. Entries by a person cannot be changed."
     )

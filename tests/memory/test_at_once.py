@@ -178,7 +178,9 @@ def test_a_file_that_changes_under_the_lock_is_read_again(desk: Desk) -> None:
     commands = slow.commands(AUTHOR)
     replace = {"path": "/memories/auth.md", "old_str": "\nv\n", "new_str": "\nw\n"}
     commands.run({"command": "str_replace", **replace})
-    commands.run({"command": "str_replace", **replace, "old_str": "\nw\n", "new_str": "\nx\n"})
+    commands.run(
+        {"command": "str_replace", **replace, "old_str": "\nw\n", "new_str": "\nx\n"}
+    )
 
     assert desk.read("auth.md").endswith(by_hand)
     assert len(days) >= 3
@@ -189,9 +191,9 @@ def test_a_file_that_changes_under_the_lock_is_read_again(desk: Desk) -> None:
 
 def test_whoever_holds_the_lock_for_long_is_named(desk: Desk) -> None:
     folder = Folder(desk.folder)
-    with folder.lock(), pytest.raises(StoreError, match=f"process {os.getpid()}, since"):
-        with folder.lock(limit_s=0.01):
-            pass
+    who = f"process {os.getpid()}, since"
+    with folder.lock(), pytest.raises(StoreError, match=who), folder.lock(limit_s=0.01):
+        pass
     with folder.lock():
         pass
 
@@ -201,13 +203,15 @@ import os, sys
 from pathlib import Path
 from orchestrator.memory.keeping import Author, Drop, Put
 from orchestrator.memory.memory import Memory
-memory = Memory(Path(sys.argv[1]), workspace=None, redact=str, today=lambda: "2026-11-29")
+day = lambda: "2026-11-29"
+memory = Memory(Path(sys.argv[1]), workspace=None, redact=str, today=day)
+author = Author("r", "a")
 print("go", flush=True)
 for number in range(100_000):
     key = f"k{number % 7}"
-    memory.keep([Put(f"t{number % 2}.md", key, f"Value {number}. " * 50)], Author("r", "a"))
+    memory.keep([Put(f"t{number % 2}.md", key, f"Value {number}. " * 50)], author)
     if number % 5 == 0:
-        memory.keep([Drop(key)], Author("r", "a"))
+        memory.keep([Drop(key)], author)
     if number % 11 == 0:
         memory.forget([f"k{number % 3 + 10}"])
     print(number, flush=True)

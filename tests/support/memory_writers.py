@@ -76,10 +76,14 @@ def _tidy(folder: Path) -> None:
 
 def _main() -> None:
     folder, job, *args = sys.argv[1:]
-    print("go", flush=True)
+    sys.stdout.write("go\n")
+    sys.stdout.flush()
     sys.stdin.readline()
-    jobs = {"keep": _keep, "edit": _edit, "tidy": _tidy}
-    jobs[job](Path(folder), *args)
+    if job == "tidy":
+        _tidy(Path(folder))
+    else:
+        work = {"keep": _keep, "edit": _edit}[job]
+        work(Path(folder), *args)
 
 
 if __name__ == "__main__":
