@@ -22,7 +22,7 @@ VALUE = "Access tokens of the API live 15 minutes after the login."
             "Lifetime of tokens",
             "An access token of the API lives 15 minutes after login.",
         ),
-        ("TOKEN LIFETIME", f"Each time {VALUE.replace('Access', 'access')}"),
+        ("The token-lifetime", f"In short, {VALUE.replace('Access', 'access')}"),
     ],
 )
 def test_what_holds_all_that_the_other_says_is_alike(key: str, value: str) -> None:
