@@ -26,9 +26,12 @@ def test_the_environment_overrides_settings() -> None:
             "ORCHESTRATE_SUBAGENT_MODEL": " ",
             "ORCHESTRATE_RUNS_DIR": "/data/runs",
             "ORCHESTRATE_PRICES": "~/prices.yaml",
+            "ORCHESTRATE_MEMORY_DIR": "~/memory",
         }
     )
     assert settings.prices == Path("~/prices.yaml").expanduser()
+    assert settings.memory_dir == Path("~/memory").expanduser()
+    assert Settings.load({"ORCHESTRATE_MEMORY_DIR": ""}).memory_dir is None
     assert Settings.load({"ORCHESTRATE_PRICES": " "}).prices is None
     assert settings.lead_model == "big"
     assert settings.subagent_model == "claude-haiku-5-5"

@@ -14,7 +14,7 @@ class _Part(BaseModel):
 
 
 class Scope(_Part):
-    """Which part of the workspace the subagent may see."""
+    """What of the workspace the subagent may see."""
 
     include: tuple[str, ...] = Field(
         default=(), description="Files, folders or globs. Empty: the whole workspace."
@@ -36,7 +36,7 @@ class BriefDeliverable(_Part):
 
 
 class Brief(_Part):
-    """One piece of work for a subagent, which sees this and nothing else."""
+    """All that a subagent sees."""
 
     title: str = Field(
         max_length=200, description="A few words; different for every brief."

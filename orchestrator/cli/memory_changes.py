@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from orchestrator.cli.memory_data import legible
-from orchestrator.cli.memory_lookup import entries_of, keys_named, topic_named
+from orchestrator.cli.memory_lookup import keys_named, topic_named
 from orchestrator.cli.memory_scope import Scope
 from orchestrator.cli.memory_text import one_line
 from orchestrator.cli.output import cut, json_text, safe, terminal_width
@@ -44,7 +44,7 @@ def to_forget(memory: Memory, keys: Sequence[str], topic: str | None) -> list[Kn
     if keys:
         return keys_named(memory, keys)
     if topic is not None:
-        return entries_of(memory, topic_named(memory.topics(), topic).path)
+        return memory.entries(topic_named(memory.topics(), topic).path)
     return memory.entries()
 
 

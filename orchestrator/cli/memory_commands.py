@@ -65,12 +65,12 @@ def _list_topics(scope: Scope, *, as_json: bool) -> None:
 
 def _list_entries(scope: Scope, topic: str, *, as_json: bool) -> None:
     from orchestrator.cli.memory_data import entry_dict
-    from orchestrator.cli.memory_lookup import entries_of, topic_named
+    from orchestrator.cli.memory_lookup import topic_named
     from orchestrator.cli.memory_text import entry_table
 
     store = scope.memory()
     about = topic_named(store.topics(), topic)
-    found = entries_of(store, about.path)
+    found = store.entries(about.path)
     if as_json:
         shown = [entry_dict(each, store.states(each.entry)) for each in found]
         scope.print_json(topic=about.path, entries=shown)

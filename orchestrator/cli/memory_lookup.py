@@ -9,7 +9,7 @@ from orchestrator.errors import SpecError
 from orchestrator.memory.entries import folded_key
 from orchestrator.memory.memory import About, Known, Memory
 
-__all__ = ["entries_of", "entry_named", "keys_named", "topic_named"]
+__all__ = ["entry_named", "keys_named", "topic_named"]
 
 MOST_NEAREST = 3
 _SHOWN_CHARS = 80
@@ -33,21 +33,17 @@ def entry_named(memory: Memory, name: str) -> Known | About:
     Raises:
         SpecError: there is neither.
     """
-    topics = memory.topics()
     is_file = name.strip().lower().endswith(".md")
-    if is_file and (topic := _topic(topics, name)) is not None:
-        return topic
-    if (known := memory.with_key(name)) is not None:
+    known = None if is_file else memory.with_key(name)
+    if known is not None:
         return known
+    topics = memory.topics()
     if (topic := _topic(topics, name)) is not None:
         return topic
+    if is_file and (known := memory.with_key(name)) is not None:
+        return known
     names = (*(each.entry.key for each in memory.entries()), *(t.path for t in topics))
     raise SpecError(f"no entry or topic `{name[:_SHOWN_CHARS]}`{_nearest(name, names)}")
-
-
-def entries_of(memory: Memory, topic: str) -> list[Known]:
-    """Return the entries of a topic file, in its order."""
-    return [each for each in memory.entries() if each.topic == topic]
 
 
 def keys_named(memory: Memory, names: Sequence[str]) -> list[Known]:

@@ -55,11 +55,10 @@ def topic_path(name: str) -> str:
 def _topics(answer: str) -> Iterator[tuple[str, str, str]]:
     """Yield path, description and text of each topic in an answer."""
     heads = [head for head in _TOPIC.finditer(answer) if _is_outside(answer, head)]
-    starts = [head.start() for head in heads]
-    if not heads or answer[: starts[0]].strip():
-        first = starts[0] if starts else len(answer)
-        yield DEFAULT_TOPIC, "", answer[:first]
-    for head, end in zip(heads, [*starts[1:], len(answer)], strict=True):
+    ends = [*(head.start() for head in heads), len(answer)]
+    if answer[: ends[0]].strip():
+        yield DEFAULT_TOPIC, "", answer[: ends[0]]
+    for head, end in zip(heads, ends[1:], strict=True):
         name, _, description = head[1].partition(":")
         yield topic_path(name), description.strip(), answer[head.start() : end]
 

@@ -240,11 +240,15 @@ class Catalog:
             with contextlib.suppress(StoreError):  # the next look does what is missing
                 self._put_in(path, topic, stamp)
 
-    def find(self, queries: Sequence[str], *, most: int) -> list[Found]:
-        """Return what fits best, as the index has it."""
+    def find(
+        self, queries: Sequence[str], *, most: int, is_subject: bool = False
+    ) -> list[Found]:
+        """Return what fits best, as the index has it; arguments as for `Index.find`."""
         if not self._folder.root.is_dir():
             return []
-        return self._with_index(lambda index: index.find(queries, most=most))
+        return self._with_index(
+            lambda index: index.find(queries, most=most, is_subject=is_subject)
+        )
 
     def near(self, key: str, value: str) -> list[Found]:
         """Return what may say the same, as the index has it."""

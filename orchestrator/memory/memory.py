@@ -1,15 +1,15 @@
 """One scope of memory: entries that outlive runs, in files that people can edit.
 
 Safe to use from many threads and processes at once. What is on disk at the moment of a
-change is what it is made to; no lock is held while an embedder is waited for.
+change is what it is made to; no lock is held while a model or an embedder is waited
+for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -21,12 +21,13 @@ from orchestrator.memory.embedding import Embedder
 from orchestrator.memory.entries import Entry, changed, folded_key
 from orchestrator.memory.exchange import Record
 from orchestrator.memory.folder import OWN, Changed, Folder
-from orchestrator.memory.forgetting import forget, forgotten_in
+from orchestrator.memory.forgetting import forget
 from orchestrator.memory.index_page import About
+from orchestrator.memory.judging import judged
 from orchestrator.memory.keeping import Author, Drop, Outcome, Put
 from orchestrator.memory.scope import BUSY, TRIES, Scope
 from orchestrator.memory.seals import State
-from orchestrator.memory.taking_in import cleaned, take_in
+from orchestrator.memory.taking_in import taken_in
 from orchestrator.memory.tidy import tidied
 from orchestrator.memory.tombstones import Tombstones
 from orchestrator.memory.writing import Change, Writer, prepared
@@ -35,9 +36,6 @@ __all__ = ["About", "Known", "Memory", "State"]
 
 MOST_BESIDE: Final = 20
 """Earlier changes of one call that a new entry is compared with, the last ones."""
-MOST_AT_ONCE: Final = 200
-"""Entries that are taken in under one lock, so that nobody waits long for it."""
-_Make = Callable[[Batch, Tombstones, int], Outcome]
 _TIDIED: Final = f"{OWN}/tidied"
 
 
@@ -103,8 +101,11 @@ class Memory:
         """
         return list(self._scope.catalog.abouts().values())
 
-    def entries(self) -> list[Known]:
+    def entries(self, topic: str = "") -> list[Known]:
         """Return all entries, by topic, in the order of their files.
+
+        Args:
+            topic: of this file alone.
 
         Raises:
             StoreError: the folder cannot be read.
@@ -113,6 +114,7 @@ class Memory:
         return [
             Known(path, entry, seals.state_of(entry))
             for path in self._scope.catalog.listing().files
+            if topic in ("", path)
             for entry in self._scope.catalog.load(path).topic.entries
         ]
 
@@ -138,12 +140,15 @@ class Memory:
         seals = self._scope.seals()
         return tuple(map(seals.state, entry.evidence))
 
-    def recall(self, queries: Sequence[str], *, most: int = 5) -> list[Known]:
+    def recall(
+        self, queries: Sequence[str], *, most: int = 5, is_subject: bool = False
+    ) -> list[Known]:
         """Return the entries that fit best, the best first.
 
         Args:
             queries: phrasings of one question.
             most: entries at most.
+            is_subject: they are parts of what is said of a subject, and ask nothing.
 
         Raises:
             StoreError: the folder or the index cannot be read.
@@ -151,7 +156,7 @@ class Memory:
         self._scope.refresh()
         seals, loaded = self._scope.seals(), dict[str, Loaded]()
         found: list[Known] = []
-        for each in self._scope.catalog.find(queries, most=most):
+        for each in self._scope.catalog.find(queries, most=most, is_subject=is_subject):
             if each.topic not in loaded:
                 loaded[each.topic] = self._scope.catalog.load(each.topic)
             # In the moment since the index was asked, it may have gone.
@@ -181,27 +186,21 @@ class Memory:
         ]
 
         def make(batch: Batch, forgotten: Tombstones, number: int) -> Outcome:
-            writer = Writer(batch, forgotten, author.source, self._scope.today())
-            return writer.make(ready[number])
+            today = self._scope.today()
+            return Writer(batch, forgotten, author.source, today).make(ready[number])
 
-        return self._judged([each.asked.key for each in ready], make)
+        return judged(self._scope, [each.asked.key for each in ready], make)
 
     def take_in(self, records: Sequence[Record]) -> list[Outcome]:
         """Take in entries with their dates and sources, where they are newer.
 
         Returns:
-            What became of each, in their order, see `taking_in.take_in`.
+            What became of each, in their order; `same`: what is here stays.
 
         Raises:
             StoreError: nothing can be written, or somebody holds the lock for long.
         """
-        ready = [cleaned(each, self._scope.redact) for each in records]
-        outcomes: list[Outcome] = []
-        for start in range(0, len(ready), MOST_AT_ONCE):
-            part = ready[start : start + MOST_AT_ONCE]
-            make = partial(_taken_in, part)
-            outcomes += self._judged([each.entry.key for each in part], make)
-        return outcomes
+        return taken_in(self._scope, records)
 
     def touch(self, keys: Collection[str]) -> None:
         """Note that entries were shown today; at most once a day each.
@@ -287,28 +286,6 @@ class Memory:
         """Return the memory commands for one agent; it is to have its own."""
         return Commands(self._scope, author)
 
-    def _judged(self, keys: Sequence[str], make: _Make) -> list[Outcome]:
-        """Make changes under the lock, those anew that a person came between.
-
-        Args:
-            keys: of the changes.
-            make: makes the change of a number, or refuses it.
-        """
-        outcomes: dict[int, Outcome] = {}
-        for _ in range(TRIES):
-            left = [n for n in range(len(keys)) if n not in outcomes]
-            with self._scope.batch() as batch:
-                forgotten = forgotten_in(self._scope.disk)
-                judged = {n: _tried(make, batch, forgotten, n, keys[n]) for n in left}
-                outcomes |= _committed(batch, judged)
-            if forgotten.is_under_way:
-                self._scope.erase()
-            if len(outcomes) == len(keys):
-                break
-        for number, key in enumerate(keys):
-            outcomes.setdefault(number, Outcome(key, "", "refused", BUSY))
-        return [outcomes[number] for number in range(len(keys))]
-
     def _near(self, asked: Put | Drop) -> tuple[str, ...]:
         """Return keys that may say the same; none where the key is known already."""
         if isinstance(asked, Drop) or not (asked.key and asked.value):
@@ -326,49 +303,9 @@ class Memory:
         return entry is not None and _may_touch(entry, today)
 
 
-def _tried(
-    make: _Make, batch: Batch, forgotten: Tombstones, number: int, key: str
-) -> Outcome:
-    """Make one change; where its file cannot be read, the others are still made."""
-    try:
-        return make(batch, forgotten, number)
-    except StoreError as error:
-        return Outcome(key, "", "refused", str(error))
-
-
-def _taken_in(
-    records: Sequence[Record], batch: Batch, forgotten: Tombstones, number: int
-) -> Outcome:
-    return take_in(batch, records[number], forgotten)
-
-
 def _keys(changes: Sequence[Put | Drop]) -> tuple[str, ...]:
     return tuple(each.key for each in changes if isinstance(each, Put) and each.key)
 
 
 def _may_touch(entry: Entry, today: str) -> bool:
     return entry.used != today and not entry.is_by_a_person
-
-
-def _committed(batch: Batch, judged: Mapping[int, Outcome]) -> dict[int, Outcome]:
-    """Write what was judged, and return the outcomes that hold."""
-    final = {n: each for n, each in judged.items() if each.what == "refused"}
-    written: dict[str, str | None] = {}
-    for number, outcome in judged.items():
-        if number in final:
-            continue
-        path = outcome.topic
-        if path not in written:
-            try:
-                batch.commit(path)
-                written[path] = ""
-            except Changed:  # by a person: it is judged again
-                written[path] = None
-            except StoreError as error:
-                written[path] = str(error)
-        why = written[path]
-        if why is not None:
-            final[number] = (
-                replace(outcome, what="refused", why=why) if why else outcome
-            )
-    return final

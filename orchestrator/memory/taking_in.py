@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
 from orchestrator.memory.batch import Batch
 from orchestrator.memory.entries import MAX_WAS, Earlier, Entry, check_of, folded
 from orchestrator.memory.exchange import Record
+from orchestrator.memory.judging import judged
 from orchestrator.memory.keeping import Outcome
 from orchestrator.memory.rules import (
     FORGOTTEN,
@@ -21,17 +22,55 @@ from orchestrator.memory.rules import (
     same_value,
     why_no_path,
 )
+from orchestrator.memory.scope import Scope
 from orchestrator.memory.tombstones import Tombstones
 from orchestrator.memory.writing import earlier_values
 from orchestrator.security.placeholders import PLACEHOLDER
 
-__all__ = ["cleaned", "take_in"]
+__all__ = ["taken_in"]
 
+MOST_AT_ONCE: Final = 200
+"""Entries that are taken in under one lock, so that nobody waits long for it."""
 PERSONS: Final = "a person wrote or changed it here"
 OLDER: Final = "what is here is as new, or newer"
 
 
-def cleaned(record: Record, redact: Callable[[str], str]) -> Record:
+def taken_in(scope: Scope, records: Sequence[Record]) -> list[Outcome]:
+    """Take in entries with their dates and sources, where they are newer.
+
+    What a person wrote here stays. What a person wrote elsewhere is newer than what the
+    program wrote here, unless its date says otherwise.
+
+    Args:
+        scope: that is written.
+        records: each with a key of its own.
+
+    Returns:
+        What became of each, in their order: `new`, `updated`, `refused`, or `same`,
+        where what is here stays; `why` says why, if it differs.
+
+    Raises:
+        StoreError: nothing can be written, or somebody holds the lock for long.
+    """
+    ready = [_cleaned(each, scope.redact) for each in records]
+    outcomes: list[Outcome] = []
+    for start in range(0, len(ready), MOST_AT_ONCE):
+        part = ready[start : start + MOST_AT_ONCE]
+        keys = [each.entry.key for each in part]
+
+        def make(
+            batch: Batch,
+            forgotten: Tombstones,
+            number: int,
+            part: Sequence[Record] = part,
+        ) -> Outcome:
+            return _take_in(batch, part[number], forgotten)
+
+        outcomes += judged(scope, keys, make)
+    return outcomes
+
+
+def _cleaned(record: Record, redact: Callable[[str], str]) -> Record:
     """Return an entry as it is written, if it is: redacted, in one form."""
     entry = record.entry
     key, value = clean_key(entry.key, redact), clean_value(entry.value, redact)
@@ -48,21 +87,8 @@ def cleaned(record: Record, redact: Callable[[str], str]) -> Record:
     return Record(record.topic, title, description, fresh)
 
 
-def take_in(batch: Batch, record: Record, forgotten: Tombstones) -> Outcome:
-    """Put an entry into the batch: if it is new, or newer than what is there.
-
-    What a person wrote here stays. What a person wrote elsewhere is newer than what the
-    program wrote here, unless its date says otherwise.
-
-    Args:
-        batch: of the files.
-        record: cleaned.
-        forgotten: what must not come back.
-
-    Returns:
-        `new`, `updated`, `refused`, or `same`: what is here stays, and `why` says why,
-        where it differs.
-    """
+def _take_in(batch: Batch, record: Record, forgotten: Tombstones) -> Outcome:
+    """Put an entry into the batch, if it is new, or newer than what is there."""
     entry = record.entry
     found = batch.find(entry.key) if entry.key else None
     path = record.topic if found is None else found[0]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -31,12 +32,12 @@ MOST: Final = 5
 """Entries that are shown for a question, as `recall` has them."""
 MOST_AT_END: Final = 12
 """Entries that the pass at the end is shown, so that it can bring them up to date."""
-MOST_QUERIES: Final = 8
 SHOWN_TOKENS: Final = 2_000
 """Most that is shown at once; less where memory's share of the window is."""
 ANSWER_TOKENS: Final = 2_000
 LOOK_S: Final = 30.0
 """Longest time for one look, and for writing at the end; without it the run goes on."""
+_CLAUSES: Final = re.compile(r"\n+|[.;:!?,](?=\s|$)|[。；：！？，、]")
 _FOR_OBJECTIVE: Final = "Found for this objective:"
 _FOR_OPEN_WORK: Final = "Found for what is still open:"
 _AT_END: Final = "Found for this objective:"
@@ -71,21 +72,18 @@ class LeadMemory:
     question: str
     extract: Callable[[Sequence[Known]], Sequence[Put]]
     may_cite: Callable[[str, int], bool]
-    _shown: set[tuple[str, str]] = field(default_factory=set)
+    _in_sight: set[tuple[str, str]] = field(default_factory=set)
 
     async def for_objective(self) -> str:
         """Return the section of the lead's first message, or ""."""
-        asked = [self.question or self.task.objective, *self.task.questions]
+        asked = [*self.task.questions, self.question or self.task.objective]
         text = await self._recalled("objective", asked, heading=_FOR_OBJECTIVE)
         return self.words("sections/memory", text=text) if text else ""
 
     async def again(self, open_work: str) -> str:
         """Return what memory holds for the open work and is not in sight, or ""."""
-        lines = [line.strip(" -*[]") for line in open_work.split("\n")]
-        asked = [self.question or self.task.objective, *filter(None, lines)]
-        return await self._recalled(
-            "compaction", asked[:MOST_QUERIES], heading=_FOR_OPEN_WORK
-        )
+        asked = [open_work, self.question or self.task.objective]
+        return await self._recalled("compaction", asked, heading=_FOR_OPEN_WORK)
 
     async def at_end(self, ask: Ask | None) -> None:
         """Keep what will be useful again, as the model says, else from the findings."""
@@ -134,7 +132,8 @@ class LeadMemory:
         if told is None:
             return ""
         self.log.append(told, agent=LEAD)
-        self._shown.update(map(_shown_as, told.entries))
+        if why == "objective":  # what compactions show goes with the next one
+            self._in_sight.update(map(_shown_as, told.entries))
         return told.text
 
     async def _look(
@@ -150,7 +149,9 @@ class LeadMemory:
     def _looked(
         self, why: str, asked: Sequence[str], *, heading: str, most: int
     ) -> MemoryRecalled:
-        looked = self.memory.look(asked, most=most, agent=LEAD)
+        looked = self.memory.look(
+            list(_parts(asked)), most=most, agent=LEAD, is_subject=True
+        )
         if why == "compaction":
             looked = self._out_of_sight(looked)
         shown = self.memory.shown(
@@ -169,7 +170,7 @@ class LeadMemory:
 
     def _out_of_sight(self, looked: Looked) -> Looked:
         """Return what the first message does not show, or not as it is now."""
-        found = [k for k in looked.found if _shown_as(_told(k)) not in self._shown]
+        found = [k for k in looked.found if _shown_as(_told(k)) not in self._in_sight]
         return Looked(found=tuple(found), failure=looked.failure)
 
     async def _kept(
@@ -187,13 +188,22 @@ class LeadMemory:
     ) -> MemoryKept:
         try:
             if changes is None:
-                asked = [self.question or self.task.objective]
-                changes = self.extract(memory.recall(asked, most=MOST_AT_END))
+                parts = list(_parts([self.question or self.task.objective]))
+                known = memory.recall(parts, most=MOST_AT_END, is_subject=True)
+                changes = self.extract(known)
             outcomes = memory.keep(changes, Author(self.memory.run, LEAD))
             memory.tidy_if_due()
         except (OSError, OrchestratorError) as error:
             return MemoryKept(by, failure=self.memory.redact(str(error)))
         return MemoryKept(by, [asdict(each) for each in outcomes])
+
+
+def _parts(texts: Sequence[str]) -> Iterator[str]:
+    """Yield the clauses of texts: each may be about something of its own."""
+    for text in texts:
+        for part in _CLAUSES.split(text):
+            if clause := part.strip(" \t-*[]()"):
+                yield clause
 
 
 def _told(known: Known) -> dict[str, str]:

@@ -77,7 +77,13 @@ class RunMemory:
         return self._desks[context.agent]
 
     def look(
-        self, queries: Sequence[str], *, most: int, agent: str, most_runs: int = 3
+        self,
+        queries: Sequence[str],
+        *,
+        most: int,
+        agent: str,
+        most_runs: int = 3,
+        is_subject: bool = False,
     ) -> Looked:
         """Return what memory holds on some phrasings of a question.
 
@@ -89,6 +95,7 @@ class RunMemory:
             most: entries at most.
             agent: who asks.
             most_runs: findings and reports of earlier runs at most.
+            is_subject: they are parts of what is said of a subject, and ask nothing.
         """
         asked = [text for text in map(str.strip, queries) if text]
         topics: tuple[About, ...] = ()
@@ -98,7 +105,7 @@ class RunMemory:
         try:
             if self.memory is not None:
                 topics = tuple(self.memory.topics())
-                wider = self.memory.recall(asked, most=most * 2) if asked else []
+                wider = self.memory.recall(asked, most=most * 2, is_subject=is_subject)
                 found = [k for k in wider if not self._is_of_others(k, agent)][:most]
                 self.memory.touch([known.entry.key for known in found])
                 failures.append(self.memory.notice)

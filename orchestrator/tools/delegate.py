@@ -22,8 +22,8 @@ class DelegateArgs(BaseModel):
     briefs: tuple[Brief, ...] = Field(min_length=1, max_length=500)
     wait: Literal["all", "first", "none"] = Field(
         default="all",
-        description="Until all have ended, the first one, or not at all. The others "
-        "work on; their findings come by themselves, or with `wait_for`.",
+        description="Until all have ended, the first, or not at all. Findings of the "
+        "others come by themselves, or with `wait_for`.",
     )
 
 
@@ -32,11 +32,11 @@ class Delegate:
 
     name: ClassVar[str] = "delegate"
     description: ClassVar[str] = (
-        "Give work to subagents that run side by side, each in a fresh context that "
-        "holds its brief and nothing else: not your history, not the other briefs. You "
-        "get back findings with looked-up quotes, never what they read. Send all "
-        "briefs that do not depend on each other in one call, split by area or "
-        "question. Do single look-ups and tightly coupled edits yourself."
+        "Give work to subagents side by side, each in a fresh context that holds its "
+        "brief and nothing else. You get back findings with looked-up quotes, never "
+        "what they read. Send all briefs that do not depend on each other in one call, "
+        "split by area or question. Do single look-ups and tightly coupled edits "
+        "yourself."
     )
     Args: ClassVar[type[BaseModel]] = DelegateArgs
     effects: ClassVar[Effects] = "repeatable"

@@ -137,11 +137,11 @@ class FollowUpArgs(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    agent: Agent = Field(description="Id of a subagent that has ended, such as `a3`.")
+    agent: Agent = Field(description="Such as `a3`.")
     question: str = Field(
         min_length=1,
         max_length=MAX_QUESTION_CHARS,
-        description="One question about what it read; it must stand alone.",
+        description="It must stand alone.",
     )
 
 
@@ -150,9 +150,9 @@ class FollowUp:
 
     name: ClassVar[str] = "follow_up"
     description: ClassVar[str] = (
-        "Ask a subagent that has ended one more question. It still has what it read "
-        "before it, so it answers about that faster and cheaper than a new one. Waits "
-        "for the answer; its items are numbered on. Another area gets a new brief."
+        "Ask a subagent that has ended one more question about what it read: it still "
+        "has that before it, so this is faster and cheaper than a new brief. Waits for "
+        "the answer; its items are numbered on."
     )
     Args: ClassVar[type[BaseModel]] = FollowUpArgs
     effects: ClassVar[Effects] = "repeatable"
@@ -177,11 +177,11 @@ class CancelArgs(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    agent: Agent = Field(description="Id of a subagent at work, such as `a3`.")
+    agent: Agent = Field(description="Such as `a3`.")
     reason: str = Field(
         min_length=1,
         max_length=MAX_REASON_CHARS,
-        description="Why it is not needed any more; the report names it.",
+        description="The report names it.",
     )
 
 

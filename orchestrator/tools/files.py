@@ -39,9 +39,7 @@ class ReadFileArgs(BaseModel):
 
     path: str = Field(min_length=1, description="Relative to the workspace.")
     first_line: int = Field(default=1, ge=1)
-    max_lines: int | None = Field(
-        default=None, ge=1, description="Default: as many as fit one page."
-    )
+    max_lines: int | None = Field(default=None, ge=1, description="Else a page.")
 
 
 class ReadFile:
@@ -50,9 +48,8 @@ class ReadFile:
     name: ClassVar[str] = "read_file"
     description: ClassVar[str] = (
         "Read a text file as `number<TAB>line`, a page at a time; the answer says how "
-        "to read on. PDF, DOCX and HTML come as text. Look with `grep` first: it finds "
-        "the lines worth reading. Quotes in findings must be copied from lines seen "
-        "here or in `grep`, without the number."
+        "to read on. PDF, DOCX and HTML come as text. Look with `grep` first. Quotes "
+        "in findings are copied from lines seen here or in `grep`, without the number."
     )
     Args: ClassVar[type[BaseModel]] = ReadFileArgs
     effects: ClassVar[Effects] = "reads"

@@ -32,7 +32,7 @@ class MemoryArgs(BaseModel):
 
     command: Literal["view", "create", "str_replace", "insert", "delete", "rename"]
     path: str | None = Field(default=None, description="`/memories/...`")
-    view_range: list[int] | None = Field(default=None, description="[first, last]")
+    view_range: list[int] | None = None
     file_text: str | None = None
     old_str: str | None = None
     new_str: str | None = None
@@ -51,12 +51,11 @@ class MemoryTool:
 
     name: ClassVar[str] = "memory"
     description: ClassVar[str] = (
-        "Files under /memories that outlive this run. Write what will be true and "
-        "useful next time, not progress, secrets or what holds only now; check what "
-        "you read before use. Update entries rather than add others. A topic is one "
+        "Files under /memories that outlive this run: what will be true and useful next "
+        "time, not progress or secrets. Update entries rather than add. A topic is one "
         "`.md` file: `# Title`, a line about it, then entries:\n"
         "## Key\n\nValue.\n\n- evidence: path/file.py:12-14\n- confidence: 0.9\n"
-        "Dates and source are added. Entries by a person cannot be changed."
+        "A person's entries cannot be changed."
     )
     Args: ClassVar[type[BaseModel]] = MemoryArgs
     effects: ClassVar[Effects] = "effects"

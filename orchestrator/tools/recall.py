@@ -41,8 +41,7 @@ class RecallArgs(BaseModel):
     query: str = Field(
         min_length=1,
         max_length=2000,
-        description="Words, names, numbers, paths. Of `memory`: several phrasings, a "
-        "line each, find more.",
+        description="Words, names, paths. Of memory: phrasings, a line each.",
     )
     where: Annotated[Literal["history", "memory"], BeforeValidator(_known)] = "history"
     max_items: int = Field(default=5, ge=1, le=20)
@@ -73,8 +72,8 @@ class Recall:
     name: ClassVar[str] = "recall"
     description: ClassVar[str] = (
         "Search all that you did and were shown in this conversation, also what was "
-        "cleared or summarised since; with `where: memory`, what earlier runs learned. "
-        "Hits name references for `read_ref`. Use it before you read or ask again."
+        "cleared or summarised since; `memory`: what earlier runs learned. Hits name "
+        "references for `read_ref`. Use it before you read or ask again."
     )
     Args: ClassVar[type[BaseModel]] = RecallArgs
     effects: ClassVar[Effects] = "reads"

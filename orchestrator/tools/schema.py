@@ -12,8 +12,11 @@ __all__ = ["input_schema", "keys_at"]
 
 Schema = dict[str, Any]
 
-# What pydantic adds and no model needs: that a text is not empty goes without saying.
-_NOISE = ("$defs", "discriminator", "minLength", "title")
+# What pydantic adds and no model needs: that a text is not empty goes without saying,
+# and nobody counts characters; what is too long is refused with its limit.
+_NOISE = (
+    "$defs", "discriminator", "maxItems", "maxLength", "minItems", "minLength", "title",
+)  # fmt: skip
 
 
 @lru_cache(maxsize=256)
@@ -91,4 +94,4 @@ def _is_empty_default(key: str, value: object) -> bool:
         return False
     if isinstance(value, float):
         return not math.isfinite(value)
-    return value is None or isinstance(value, (list, dict))
+    return value is None or value == "" or isinstance(value, (list, dict))

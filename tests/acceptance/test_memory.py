@@ -7,14 +7,15 @@ from typing import Any
 
 import anyio
 import pytest
+from long_work import LongWork, lay_parts, summary
 from refund_runs import FILES, LINE, OTHER, READ, sent
-from run_bench import Ended, RunBench, finish, in_turn, item, submit
+from run_bench import Ended, RunBench, finish, item, submit
 
 from orchestrator.messages import text_of
 from orchestrator.models.base import ModelRequest
 from orchestrator.runtime.replaying.replay import replay
 from orchestrator.store.layout import RunFolder
-from orchestrator.testing import Step, call, fail
+from orchestrator.testing import ScriptedModel, Step, call, fail
 
 REPORT = "A refund takes 14 days [refunds.md:1]."
 MEMORY: dict[str, Any] = {
@@ -342,27 +343,29 @@ async def test_seven_subagents_write_at_once_and_seven_entries_are_there(
 
 
 async def test_after_a_compaction_what_fits_the_open_work_is_shown(
-    bench: RunBench,
+    tmp_path: Path,
 ) -> None:
-    await learns(bench)
-    notes = call(
-        "update_notes",
-        section="Plan",
-        mode="replace",
-        text="- [ ] find out about the refund without receipt",
+    bench = lay_parts(tmp_path)
+    bench.write(
+        ".orchestrate/memory/shops.md",
+        "# Shops\n\n## Lamp warehouse\n\nThe lamp warehouse is in Utrecht.\n",
     )
-    steps = in_turn(notes, *[READ] * 8, finish("Done [refunds.md:1]."), "nothing")
-    ended = await bench.play(
-        steps,
-        {},
-        **MEMORY,
-        objective="Write the letter about returned lamps.",
-        context_policy={"policy": "ladder", "every_turns": 4},
+    lead = LongWork(9, lambda *_: summary(open="- Find the lamp warehouse."))
+
+    def play(request: ModelRequest) -> Step:
+        is_over = "this run is over" in text_of(request.messages[-1]["content"])
+        return "nothing" if is_over else lead(request)
+
+    ended = await bench.run(
+        ScriptedModel(play), **MEMORY, context_policy={"every_turns": 3}
     )
 
     whys = [each["why"] for each in told(ended, "memory.recalled")]
-    assert "compaction" in whys
-    (first, *_) = told(ended, "context.compacted")
-    assert "## From memory, for the open work" in first["text"]
-    assert "Refund without receipt" in first["text"]
-    assert first["parts"]["memory"] > 0
+    assert whys[:2] == ["objective", "compaction"]
+    edits = told(ended, "context.compacted")
+    assert "Utrecht" not in first_words(ended)
+    assert "## From memory, for the open work" in edits[0]["text"]
+    assert "The lamp warehouse is in Utrecht" in edits[0]["text"]
+    assert edits[0]["parts"]["memory"] > 0
+    # It stays in sight where nothing has taken its place.
+    assert "Utrecht" in edits[-1]["text"]

@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -132,7 +133,7 @@ def by_vectors(
     asked = [f"{rng.choice(_COMMON)} {word(rng)}" for _ in range(queries)]
     index.find(asked[:1])
     taken = timed(index, asked)
-    alone = [spent(lambda each=each: embedder.embed([each])) for each in asked]
+    alone = [spent(partial(embedder.embed, [each])) for each in asked]
     without = [whole - own for whole, own in zip(taken, alone, strict=True)]
     return [
         (
@@ -185,7 +186,7 @@ def filled(index: Index, made: Sequence[Topic]) -> float:
 
 def timed(index: Index, queries: Sequence[str]) -> list[float]:
     """Return the seconds of each query."""
-    return [spent(lambda each=each: index.find([each])) for each in queries]
+    return [spent(partial(index.find, [each])) for each in queries]
 
 
 def written(index: Index, made: Sequence[Topic]) -> list[float]:
@@ -195,9 +196,7 @@ def written(index: Index, made: Sequence[Topic]) -> list[float]:
         whole = made[number % len(made)]
         new = replace(whole.entries[0], value=f"changed for the time {number}")
         changed = replace(whole, entries=(new, *whole.entries[1:]))
-        taken.append(
-            spent(lambda each=changed: index.replace(each, (number, 1, 1)))  # noqa: B023
-        )
+        taken.append(spent(partial(index.replace, changed, (number, 1, 1))))
     return taken
 
 

@@ -58,9 +58,6 @@ def duplicates(
     spread = ranking.counted(connection, counts, [Term((each,)) for each in own])
     wanted = sorted(spread.of_terms, key=lambda term: -spread.weight(term))
     query = Asked(tuple(wanted[:_MOST_TERMS]), Numbers())
-    places = (
-        {piece: at for at, piece in enumerate(compared[1].pieces)} if compared else {}
-    )
     found: dict[str, Found] = {}
     for hit in ranking.candidates(connection, query, Numbers(), spread):
         sql = (
@@ -70,7 +67,7 @@ def duplicates(
         topic, other_key, other = connection.execute(sql, (hit.piece,)).fetchone()
         if folded_key(other_key) == folded_key(key) or other_key in found:
             continue
-        alike = _likeness(compared, places.get(hit.piece))
+        alike = _distance(compared, hit.piece)
         score = _sameness(connection, counts, (text, own), other, alike)
         if score:
             by = ("words", "vectors") if alike else ("words",)
@@ -78,11 +75,12 @@ def duplicates(
     return sorted(found.values(), key=lambda each: -each.score)[:_MOST_FOUND]
 
 
-def _likeness(compared: tuple[Calibration, Likeness] | None, at: int | None) -> float:
-    if compared is None or at is None:
+def _distance(compared: tuple[Calibration, Likeness] | None, piece: int) -> float:
+    if compared is None:
         return 0.0
     scale, likeness = compared
-    return scale.distance(float(likeness.cosines[at]))
+    cosine = likeness.of(piece)
+    return 0.0 if cosine is None else scale.distance(cosine)
 
 
 def _sameness(

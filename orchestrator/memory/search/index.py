@@ -24,11 +24,13 @@ from orchestrator.memory.search.queries import asked
 from orchestrator.memory.search.ranking import Counts
 from orchestrator.memory.search.rows import Stamp
 from orchestrator.memory.search.schema import Damaged, File
+from orchestrator.memory.search.subjects import about
 
 __all__ = ["Found", "Index", "Stamp"]
 
 _T = TypeVar("_T")
 _MOST_QUERIES: Final = 8
+_MOST_PARTS: Final = 24
 _QUERY_CHARS: Final = 4_000
 
 
@@ -86,23 +88,29 @@ class Index:
         paths = list(topics)
         self._write(lambda connection: rows.remove(connection, paths))
 
-    def find(self, queries: Sequence[str], *, most: int = 5) -> list[Found]:
+    def find(
+        self, queries: Sequence[str], *, most: int = 5, is_subject: bool = False
+    ) -> list[Found]:
         """Return the entries that fit best, the best first, newer ones among equals.
 
         Args:
             queries: phrasings of one question, in any language; what one of them names
                 by a number or id is meant by all.
             most: entries at most.
+            is_subject: they are no question but what is said of a subject, see
+                `subjects`.
 
         Returns:
             [] where nothing fits well enough.
         """
-        texts = [query[:_QUERY_CHARS] for query in queries[:_MOST_QUERIES]]
+        most_texts = _MOST_PARTS if is_subject else _MOST_QUERIES
+        texts = [query[:_QUERY_CHARS] for query in queries[:most_texts]]
         wanted = [asked(text) for text in texts]
         meaning = self._meaning
         vectors = meaning.of_queries(texts) if meaning and texts else []
+        find = about if is_subject else search
         return self._read(
-            lambda connection: search(
+            lambda connection: find(
                 connection,
                 self._counts,
                 wanted,

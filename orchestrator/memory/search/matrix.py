@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 import sqlite3
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from operator import mul
 from typing import Any, Final
@@ -21,6 +23,7 @@ MOST_PLAIN: Final = 2_000
 """Vectors that are compared without numpy; about 0.1 s for 1,000 numbers each."""
 
 
+@cache
 def has_numpy() -> bool:
     """Return whether numpy is installed, without loading it."""
     return find_spec("numpy") is not None
@@ -40,16 +43,23 @@ class Likeness:
     """How near each piece is to a question.
 
     Attributes:
-        pieces: rows of the index.
+        pieces: rows of the index, ascending.
         cosines: of each piece, in the same order.
     """
 
     pieces: Sequence[int]
     cosines: Any
 
+    def of(self, piece: int) -> float | None:
+        """Return the cosine of a piece; None: it has no vector yet."""
+        at = bisect_left(self.pieces, piece)
+        if at == len(self.pieces) or self.pieces[at] != piece:
+            return None
+        return float(self.cosines[at])
+
     def nearest(self, most: int) -> list[int]:
         """Return the positions of the nearest pieces, the nearest first."""
-        if has_numpy() and not isinstance(self.cosines, list):
+        if not isinstance(self.cosines, list):
             import numpy as np  # noqa: PLC0415 - an extra
 
             most = min(most, len(self.cosines))

@@ -94,8 +94,7 @@ class Meaning:
             return None
         seen = (fact(connection, "epoch"), fact(connection, "version"))
         with self._lock:
-            count = connection.execute("SELECT count(*) FROM vectors").fetchone()[0]
-            if count > MOST_PLAIN and not has_numpy():
+            if not has_numpy() and _count(connection) > MOST_PLAIN:
                 self.notice = f"more than {MOST_PLAIN:,} vectors need numpy"
                 return None
             self._matrix.refresh(connection, seen)
@@ -176,3 +175,7 @@ class Meaning:
     def _failed(self, why: str) -> None:
         self.notice = f"memory is searched by words alone: {why}"
         self._rest_until = self._monotonic() + _REST_S
+
+
+def _count(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("SELECT count(*) FROM vectors").fetchone()[0])

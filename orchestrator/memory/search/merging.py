@@ -12,7 +12,7 @@ from orchestrator.memory.search.calibration import Calibration
 from orchestrator.memory.search.matrix import Likeness
 from orchestrator.memory.search.queries import Asked, Numbers
 
-__all__ = ["Found", "search"]
+__all__ = ["Compared", "Found", "search"]
 
 Compared = tuple[Calibration, list[Likeness]]
 
@@ -60,6 +60,8 @@ def search(
     queries: Sequence[Asked],
     compared: Compared | None,
     most: int,
+    *,
+    share: float = 1.0,
 ) -> list[Found]:
     """Return the entries that fit best, the best first, newer ones among equals.
 
@@ -69,6 +71,7 @@ def search(
         queries: phrasings of one question.
         compared: the likeness of all pieces to each of them; None: words alone.
         most: entries at most.
+        share: of the evidence that an answer needs.
     """
     numbers = Numbers()
     for query in queries:
@@ -84,7 +87,7 @@ def search(
         else:
             scale, likenesses = compared
             _merge(connection, seen, hits, numbers, (scale, likenesses[at]))
-    least = LEAST_BY_WORDS if compared is None else LEAST
+    least = share * (LEAST_BY_WORDS if compared is None else LEAST)
     return _sorted(
         connection,
         [(entry, one) for entry, one in seen.items() if one.evidence >= least],
@@ -100,14 +103,13 @@ def _merge(
     compared: tuple[Calibration, Likeness],
 ) -> None:
     scale, likeness = compared
-    places = {piece: at for at, piece in enumerate(likeness.pieces)}
     by_words = {hit.piece: hit for hit in hits}
     entries = {hit.piece: hit.entry for hit in hits}
     nearest = [likeness.pieces[at] for at in likeness.nearest(_NEAREST)]
     entries |= _allowed(connection, [p for p in nearest if p not in entries], numbers)
     for piece, entry in entries.items():
         hit = by_words.get(piece)
-        alike = _alike(scale, likeness, places.get(piece))
+        alike = _alike(scale, likeness, piece)
         coverage = hit.coverage if hit else 0.0
         evidence = coverage + alike
         if coverage >= ENOUGH_BY_WORDS:
@@ -122,10 +124,9 @@ def _merge(
         )
 
 
-def _alike(scale: Calibration, likeness: Likeness, at: int | None) -> float:
-    if at is None:
-        return 0.0
-    return OF_LIKENESS * scale.distance(float(likeness.cosines[at]))
+def _alike(scale: Calibration, likeness: Likeness, piece: int) -> float:
+    cosine = likeness.of(piece)
+    return 0.0 if cosine is None else OF_LIKENESS * scale.distance(cosine)
 
 
 def _allowed(

@@ -16,6 +16,8 @@ from orchestrator.memory.search.words import is_number
 
 __all__ = ["Counts", "Hit", "Spread", "candidates", "counted", "sharpened"]
 
+_Row = tuple[int, int, str, str]
+"""A piece: its row, its entry, the terms of its heading and of its body."""
 _RARE_ROWS: Final = 4_000
 """Rows that are ranked by SQLite at most, about 10 ms."""
 _CANDIDATES: Final = 120
@@ -139,7 +141,11 @@ def candidates(
     terms = [term for term in query.terms if spread.of_terms[term]]
     if not terms:
         return []
-    rows = _rows(connection, _chosen(terms, spread), numbers)
+    terms.sort(key=lambda term: spread.of_terms[term])
+    if spread.of_terms[terms[0]] > _RARE_ROWS:
+        rows = _with_most(connection, terms, numbers)
+    else:
+        rows = _ranked(connection, _rarest(terms, spread), numbers)
     if not rows:
         return []
     average = sum(len(row[2]) + len(row[3]) for row in rows) / len(rows)
@@ -149,10 +155,15 @@ def candidates(
     )
 
 
-def _chosen(terms: Sequence[Term], spread: Spread) -> list[Term]:
-    """Return the rarest terms, as many as may be ranked in a moment."""
+def _rarest(terms: Sequence[Term], spread: Spread) -> list[Term]:
+    """Return the first terms, as many as may be ranked in a moment.
+
+    Args:
+        terms: the rarest first.
+        spread: how common they are.
+    """
     chosen, rows = list[Term](), 0
-    for term in sorted(terms, key=lambda term: spread.of_terms[term]):
+    for term in terms:
         rows += spread.of_terms[term]
         if chosen and rows > _RARE_ROWS:
             break
@@ -160,28 +171,59 @@ def _chosen(terms: Sequence[Term], spread: Spread) -> list[Term]:
     return chosen
 
 
-def _rows(
+def _ranked(
     connection: sqlite3.Connection, terms: Sequence[Term], numbers: Numbers
-) -> list[tuple[int, int, str, str]]:
-    match = " OR ".join(
-        f'"{form}"{"*" if term.is_start else ""}'
-        for term in terms
-        for form in term.forms
-    )
-    if numbers.strict:
-        must = " OR ".join(f'"{each}"' for each in sorted(numbers.strict))
-        match = f"({must}) AND ({match})"
+) -> list[_Row]:
+    """Return the pieces with any of the terms that SQLite ranks first."""
+    match = " OR ".join(map(_any_form, terms))
     sql = (
         "SELECT pieces.id, entry, pieces.heading, pieces.body FROM"
         " (SELECT rowid FROM words WHERE words MATCH ?"
         " ORDER BY bm25(words, ?, 1.0) LIMIT ?) AS best"
         " JOIN pieces ON pieces.id = best.rowid"
     )
-    return connection.execute(sql, (match, _HEADING, _CANDIDATES)).fetchall()
+    found = (_with_strict(match, numbers), _HEADING, _CANDIDATES)
+    return connection.execute(sql, found).fetchall()
+
+
+def _with_most(
+    connection: sqlite3.Connection, terms: Sequence[Term], numbers: Numbers
+) -> list[_Row]:
+    """Return pieces with all of the terms, else with all but the commonest ones.
+
+    For terms that are in thousands of pieces each: they are not ranked by SQLite, which
+    takes a microsecond for each piece; the newest rows come first.
+    """
+    sql = (
+        "SELECT pieces.id, entry, pieces.heading, pieces.body FROM"
+        " (SELECT rowid FROM words WHERE words MATCH ?"
+        " ORDER BY rowid DESC LIMIT ?) AS newest"
+        " JOIN pieces ON pieces.id = newest.rowid"
+    )
+    found: dict[int, _Row] = {}
+    sizes = {len(terms), len(terms) - 1, len(terms) // 2, 2, 1}
+    for size in sorted(sizes, reverse=True):
+        if 1 <= size <= len(terms) and len(found) < _CANDIDATES:
+            match = " AND ".join(map(_any_form, terms[:size]))
+            asked = (_with_strict(match, numbers), _CANDIDATES)
+            found |= {row[0]: row for row in connection.execute(sql, asked)}
+    return list(found.values())
+
+
+def _any_form(term: Term) -> str:
+    star = "*" if term.is_start else ""
+    return "(" + " OR ".join(f'"{form}"{star}' for form in term.forms) + ")"
+
+
+def _with_strict(match: str, numbers: Numbers) -> str:
+    if not numbers.strict:
+        return match
+    must = " OR ".join(f'"{each}"' for each in sorted(numbers.strict))
+    return f"({must}) AND ({match})"
 
 
 def _judged(
-    row: tuple[int, int, str, str],
+    row: _Row,
     query: Asked,
     numbers: Numbers,
     spread: Spread,

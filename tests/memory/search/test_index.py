@@ -236,8 +236,8 @@ class TestErasing:
 
         index.erase("notes.md", "plan")
 
-        for word in (b"firstsecret", b"secondsecret", b"thirdsecret"):
-            assert not any(word in raw for raw in bytes_beside(tmp_path))
+        for hidden in (b"firstsecret", b"secondsecret", b"thirdsecret"):
+            assert not any(hidden in raw for raw in bytes_beside(tmp_path))
 
 
 def bytes_beside(folder: Path) -> list[bytes]:
@@ -331,15 +331,17 @@ class TestFiles:
                 troubles.append(error)
 
         threads = [threading.Thread(target=work, args=(n,)) for n in range(3, 6)]
-        for each in processes:
-            each.start()
-        for each in threads:
-            each.start()
-        for each in (*processes, *threads):
-            each.join()
+        for process in processes:
+            process.start()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for process in processes:
+            process.join()
 
         assert troubles == []
-        assert [each.exitcode for each in processes] == [0, 0, 0]
+        assert [process.exitcode for process in processes] == [0, 0, 0]
         assert len(index.stamps()) == 6
         for number in range(6):
             assert keys(index, f"fact{number} fact9") == [f"fact{number} number9"]

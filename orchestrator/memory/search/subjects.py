@@ -1,0 +1,60 @@
+"""What an index holds on a subject, which is named at length and asks nothing.
+
+An objective tells what is wanted, by whom and how. Words of it that no entry holds say
+nothing of the subject, so they are not missed; and each of its parts stands alone, with
+the numbers that it names.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sqlite3
+from collections.abc import Sequence
+from typing import Final
+
+from orchestrator.memory.search import ranking
+from orchestrator.memory.search.merging import Compared, Found, search
+from orchestrator.memory.search.queries import Asked
+
+__all__ = ["about"]
+
+SHARE: Final = 0.75
+"""Of the evidence that an answer to a question needs."""
+
+
+def about(
+    connection: sqlite3.Connection,
+    counts: ranking.Counts,
+    parts: Sequence[Asked],
+    compared: Compared | None,
+    most: int,
+) -> list[Found]:
+    """Return the entries that fit one of the parts best, the best first.
+
+    Args:
+        connection: sees one state of the index.
+        counts: how common terms are.
+        parts: of what is said of the subject.
+        compared: the likeness of all pieces to each of them; None: words alone.
+        most: entries at most.
+    """
+    best: dict[tuple[str, str], Found] = {}
+    for at, part in enumerate(parts):
+        known = _known(connection, counts, part)
+        if not known.terms:
+            continue
+        one = None if compared is None else (compared[0], [compared[1][at]])
+        for found in search(connection, counts, [known], one, most, share=SHARE):
+            before = best.get((found.topic, found.key))
+            if before is None or found.score > before.score:
+                best[found.topic, found.key] = found
+    return sorted(best.values(), key=lambda found: -found.score)[:most]
+
+
+def _known(
+    connection: sqlite3.Connection, counts: ranking.Counts, part: Asked
+) -> Asked:
+    """Return a part with the terms alone that some entry holds."""
+    spread = ranking.counted(connection, counts, part.terms)
+    terms = tuple(term for term in part.terms if spread.of_terms[term])
+    return dataclasses.replace(part, terms=terms)
