@@ -171,8 +171,12 @@ class Batch:
             loaded = self.catalog.load(f"{new}{path[len(old) :]}")
             self._note(loaded, loaded.text.stamp)
 
-    def commit(self, path: str) -> bool:
+    def commit(self, path: str, *, keeps_empty: bool = False) -> bool:
         """Write one topic file if it was changed; return whether it was.
+
+        Args:
+            path: of the file.
+            keeps_empty: it stays where its last entry went.
 
         Raises:
             Changed: a person changed it meanwhile; nothing of it was written.
@@ -181,7 +185,7 @@ class Batch:
         topic = self.topic(path)
         loaded = self._loaded[path]
         text = topic_text(topic)
-        is_gone = not topic.entries and self._is_bare(topic, loaded)
+        is_gone = not (topic.entries or keeps_empty) and self._is_bare(topic, loaded)
         if not is_gone and loaded.text.found is not None and text == loaded.text.text:
             return False
         if is_gone:

@@ -225,7 +225,7 @@ class Commands:
         topic = edit.topic(before, text)
         if why := batch.set_topic(topic):
             raise ToolError(f"nothing was written: {why}")
-        batch.commit(topic.path)
+        batch.commit(topic.path, keeps_empty=True)
         written = topic_text(topic)
         self._saw(topic.path, written)
         return written

@@ -54,7 +54,6 @@ def agrees(desk: Desk, keys: set[str]) -> None:
         assert f"({about.path}): {about.title} ({count}, newest" in page
 
 
-@pytest.mark.slow
 def test_two_processes_write_while_another_tidies(desk: Desk) -> None:
     with_tidying(desk, [started(desk.folder, "keep", name, 10) for name in "ab"])
 
@@ -250,9 +249,8 @@ def is_whole(folder: Path) -> None:
         assert text.endswith("\n")
 
 
-@pytest.mark.slow
 def test_a_killed_writer_leaves_whole_files(desk: Desk) -> None:
-    killed(desk, 8)
+    killed(desk, 3)
 
 
 @pytest.mark.slow

@@ -310,6 +310,17 @@ class TestStrReplace:
 
         assert desk.keys() == ["Token lifetime"]
 
+    def test_a_file_whose_last_entry_goes_stays(
+        self, desk: Desk, commands: Commands
+    ) -> None:
+        make(commands)
+        text = desk.read("auth.md")
+        run(commands, "str_replace", path=PATH, old_str=text[text.index("## ") :])
+        run(commands, "insert", path=PATH, insert_line=3, insert_text="## b\n\nc")
+
+        assert desk.read("auth.md").startswith("# Auth\n\nAbout auth.\n\n## b\n\nc\n")
+        assert desk.keys() == ["b"]
+
     def test_the_errors_are_those_of_the_documents(
         self, desk: Desk, commands: Commands
     ) -> None:
