@@ -1,8 +1,8 @@
 """Whether two entries say the same, so that one of them is enough.
 
-Merging takes an entry away, so that it has to be certain: nothing in the shorter one may
-be missing in the longer one, in the same order, and what changes a meaning by itself
-(numbers, ids, paths, names in code, negations) is the same in both.
+Merging takes an entry away, so that it has to be certain: nothing in the shorter one
+may be missing in the longer one, in the same order, and what changes a meaning by
+itself (numbers, ids, paths, names in code, negations) is the same in both.
 """
 
 from __future__ import annotations
@@ -35,8 +35,51 @@ _NEGATIONS: Final = re.compile(
 _WORD: Final = re.compile(r"[^\W\d_]+|\d+")
 _WIDE: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _STOP: Final = frozenset(
-    "a an the is are was were be been of to in for with by as at from and or that this "
-    "it its has have had does do did will which 的 了 是 在 和 与 及 也 都 为 就".split()
+    [
+        "a",
+        "an",
+        "the",
+        "is",
+        "are",
+        "was",
+        "were",
+        "be",
+        "been",
+        "of",
+        "to",
+        "in",
+        "for",
+        "with",
+        "by",
+        "as",
+        "at",
+        "from",
+        "and",
+        "or",
+        "that",
+        "this",
+        "it",
+        "its",
+        "has",
+        "have",
+        "had",
+        "does",
+        "do",
+        "did",
+        "will",
+        "which",
+        "的",
+        "了",
+        "是",
+        "在",
+        "和",
+        "与",
+        "及",
+        "也",
+        "都",
+        "为",
+        "就",
+    ]
 )
 
 

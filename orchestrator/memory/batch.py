@@ -171,8 +171,12 @@ class Batch:
             loaded = self.catalog.load(f"{new}{path[len(old) :]}")
             self._note(loaded, loaded.text.stamp)
 
-    def commit(self, path: str) -> bool:
+    def commit(self, path: str, *, keeps_empty: bool = False) -> bool:
         """Write one topic file if it was changed; return whether it was.
+
+        Args:
+            path: of the file.
+            keeps_empty: it stays where its last entry went.
 
         Raises:
             Changed: a person changed it meanwhile; nothing of it was written.
@@ -181,7 +185,7 @@ class Batch:
         topic = self.topic(path)
         loaded = self._loaded[path]
         text = topic_text(topic)
-        is_gone = not topic.entries and self._is_bare(topic, loaded)
+        is_gone = not (topic.entries or keeps_empty) and self._is_bare(topic, loaded)
         if not is_gone and loaded.text.found is not None and text == loaded.text.text:
             return False
         if is_gone:
@@ -199,7 +203,7 @@ class Batch:
         """Write all that was changed.
 
         Raises:
-            Changed: a person changed one of the files meanwhile; the others are written.
+            Changed: a person changed a file meanwhile; the others are written.
             StoreError: one cannot be written.
         """
         missed: Changed | None = None
@@ -238,12 +242,9 @@ class Batch:
     def _why_no_file(self, path: str, topic: Topic) -> str:
         if self.listing.is_cut:
             return f"there are over {MAX_FILES:,} topic files; nothing more is written"
-        if path not in self.listing.files and path not in self.written:
-            if len(self.listing.files) + len(self._new()) > MAX_FILES:
-                return (
-                    f"there are {MAX_FILES:,} topic files already; put it into one of "
-                    "them"
-                )
+        is_new = path not in self.listing.files and path not in self.written
+        if is_new and len(self.listing.files) + len(self._new()) > MAX_FILES:
+            return f"there are {MAX_FILES:,} topic files already; put it into one"
         if self._loaded[path].text.is_cut or _size(topic) > MAX_FILE_BYTES:
             return f"`{path}` would have over {MAX_FILE_BYTES // 1000} kB; {_SPLIT}"
         return ""

@@ -1,7 +1,7 @@
 """Which topic files there are and what is in them, with the index kept up to date.
 
-The files are the truth. A state that was looked at is known by its stamp, so that a look
-costs no more than the names of the folder and the files that changed since.
+The files are the truth. A state that was looked at is known by its stamp, so that a
+look costs no more than the names of the folder and the files that changed since.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ _NO_UTF8: Final = re.compile("[\udc80-\udcff]")
 INDEX: Final = "search.sqlite"
 FEW: Final = 200
 """So many files are looked at before every change; it costs less than a millisecond."""
+MOST_PARSED: Final = 32
+"""Files whose entries are kept at hand; the text is read each time."""
 LOOK_EVERY_S: Final = 1.0
 """Where there are more, a change by hand in another file may be noticed so late."""
 
@@ -86,6 +88,8 @@ class Catalog:
         self._abouts: dict[str, tuple[Stamp, About]] = {}
         self._keys: dict[str, tuple[Stamp, frozenset[str]]] = {}
         """Keys of the files that are not in the index as they are now."""
+        self._parsed: dict[str, tuple[str, Topic]] = {}
+        """What texts said that were read last, the newest behind."""
         self._told: dict[str, About | None] = {}
         """What changed by another hand, for the index page; None: it is gone."""
 
@@ -106,7 +110,15 @@ class Catalog:
             StoreError: it cannot be read.
         """
         text = self._folder.read(path)
-        return Loaded(parse_topic(text.text, path), text)
+        with self._lock:
+            known = self._parsed.pop(path, None)
+        if known is None or known[0] != text.text:
+            known = (text.text, parse_topic(text.text, path))
+        with self._lock:
+            self._parsed[path] = known
+            while len(self._parsed) > MOST_PARSED:
+                del self._parsed[next(iter(self._parsed))]
+        return Loaded(known[1], text)
 
     def listing(self) -> Listing:
         """Return the topic files as they are now.
@@ -204,7 +216,7 @@ class Catalog:
         return indexed if self.load(indexed).entry(key) is not None else None
 
     def written(self, lease: Lease, loaded: Loaded, stamp: Stamp) -> None:
-        """Note what was written under the lock; `stamp` of the file is () if it is gone."""
+        """Note what was written under the lock; `stamp` is (): the file is gone."""
         topic = loaded.topic
         with self._lock:
             if self._look is not None:
@@ -294,6 +306,8 @@ class Catalog:
     def _not_indexed(self, files: Mapping[str, Stamp]) -> set[str]:
         """Return the files that the index has not as they are now."""
         known = self._stamps()
+        if known == files:
+            return set()
         changed = {path for path, stamp in files.items() if known.get(path) != stamp}
         if changed:  # another process may have put them in meanwhile
             with self._lock:

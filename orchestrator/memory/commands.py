@@ -1,7 +1,7 @@
 """The API's memory commands, on the topic files of one scope, for one agent.
 
-Their texts are those of the API's documents. What a model writes is stamped with its day
-and source; what a person wrote is not changed by it.
+Their texts are those of the API's documents. What a model writes is stamped with its
+day and source; what a person wrote is not changed by it.
 """
 
 from __future__ import annotations
@@ -30,9 +30,7 @@ __all__ = ["Commands"]
 
 _MISSING: Final = "The path {path} does not exist. Please provide a valid path."
 _STAMP: Final = re.compile(r"[-*] (?:when|source|used|was): ")
-_STALE: Final = (
-    "nothing was written: {path} changed since you viewed it; view it again"
-)
+_STALE: Final = "nothing was written: {path} changed since you viewed it; view it again"
 
 
 @dataclass(slots=True)
@@ -117,7 +115,9 @@ class Commands:
         shown: list[str] = []
 
         def change(batch: Batch) -> None:
-            loaded = self._there(batch, relative, f"Error: {_MISSING.format(path=path)}")
+            loaded = self._there(
+                batch, relative, f"Error: {_MISSING.format(path=path)}"
+            )
             refuse_index(relative)
             text = loaded.text.text
             replaced = _replaced(path, text, old, new)
@@ -136,14 +136,16 @@ class Commands:
         relative = within(path)
 
         def change(batch: Batch) -> None:
-            loaded = self._there(batch, relative, f"Error: The path {path} does not exist")
+            loaded = self._there(
+                batch, relative, f"Error: The path {path} does not exist"
+            )
             refuse_index(relative)
             text = loaded.text.text
             count = text.count("\n") + (not text.endswith("\n") and bool(text))
             if not 0 <= at <= count:
                 raise ToolError(
-                    f"Error: Invalid `insert_line` parameter: {at}. It should be within "
-                    f"the range of lines of the file: [0, {count}]"
+                    f"Error: Invalid `insert_line` parameter: {at}. It should be "
+                    f"within the range of lines of the file: [0, {count}]"
                 )
             if self._seen.get(relative, _digest(text)) != _digest(text):
                 raise ToolError(_STALE.format(path=path))
@@ -223,7 +225,7 @@ class Commands:
         topic = edit.topic(before, text)
         if why := batch.set_topic(topic):
             raise ToolError(f"nothing was written: {why}")
-        batch.commit(topic.path)
+        batch.commit(topic.path, keeps_empty=True)
         written = topic_text(topic)
         self._saw(topic.path, written)
         return written
@@ -276,7 +278,9 @@ def _replaced(path: str, text: str, old: str, new: str) -> str:
         )
     if len(places) > 1:
         # What the program added to an entry is not what is meant.
-        places = [at for at in places if not _STAMP.match(text, _line(text, at))] or places
+        places = [
+            at for at in places if not _STAMP.match(text, _line(text, at))
+        ] or places
     if len(places) > 1:
         lines = ", ".join(str(text.count("\n", 0, at) + 1) for at in places)
         raise ToolError(
@@ -311,5 +315,3 @@ def _persons(topic: Topic) -> str:
 def _digest(text: str) -> str:
     data = text.encode("utf-8", "surrogatepass")
     return hashlib.sha256(data).hexdigest()
-
-

@@ -1,4 +1,4 @@
-"""Take a topic file as a model wrote it: stamp what is new, and refuse what may not be."""
+"""Take a topic file as a model wrote it: stamp what is new, refuse what may not be."""
 
 from __future__ import annotations
 
@@ -83,7 +83,9 @@ class Edit:
             raise _refused(was.key, PERSONS)
         found = None if was is not None else self.batch.find(entry.key)
         if found is not None and found[0] != path:
-            raise _refused(entry.key, f"it is in `/memories/{found[0]}`; update it there")
+            raise _refused(
+                entry.key, f"it is in `/memories/{found[0]}`; update it there"
+            )
         asked = Put(path, entry.key, entry.value, entry.evidence, entry.confidence)
         put = prepared(asked, self.scope.redact, self.seals)
         assert isinstance(put, Put)  # noqa: S101 - it was one
@@ -109,8 +111,8 @@ class Edit:
         is_long = len(head) > MAX_HEAD_CHARS
         if is_long or (not after.entries and not is_title_alone(head)):
             raise ToolError(
-                "nothing was written: there is text that belongs to no entry. Above the "
-                f"first one stand `# title` and one paragraph; {FORM}"
+                "nothing was written: there is text that belongs to no entry. Above "
+                f"the first one stand `# title` and one paragraph; {FORM}"
             )
         return head if head.strip() else None
 
@@ -169,12 +171,12 @@ def is_title_alone(head: str) -> bool:
     blocks = [block for block in head.replace("\r", "").split("\n\n") if block.strip()]
     if not blocks or len(blocks) > 2:
         return not blocks
-    first, *rest = (line.strip().lstrip("\ufeff") for line in "\n".join(blocks).split("\n"))
+    first, *rest = (
+        line.strip().lstrip("\ufeff") for line in "\n".join(blocks).split("\n")
+    )
     is_plain = not any(line.startswith(("- ", "* ", "#", "1.", "|")) for line in rest)
     return first.startswith("# ") and is_plain and sum(map(len, rest)) <= 400
 
 
 def _refused(key: str, why: str) -> ToolError:
     return ToolError(f"nothing was written: `{key}`: {why}")
-
-

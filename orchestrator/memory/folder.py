@@ -55,7 +55,7 @@ Stamp = tuple[int, ...]
 """What tells one state of a file from another: time in ns, size, inode."""
 
 
-class Changed(Exception):  # noqa: N818 - it is no failure: one tries again
+class Changed(Exception):
     """A file was changed by somebody else between reading and writing."""
 
 
@@ -272,7 +272,7 @@ class Folder:
         for folder in (self.root, *self.root.parents):
             try:
                 mode = os.lstat(folder).st_mode
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as error:
                 return f"memory cannot be reached at `{self.root}`: {error.strerror}"

@@ -5,6 +5,7 @@ It is made for people; the program reads no more of it than what it keeps.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ _HEAD: Final = (
     "changed by hand;\nthe list below the mark is written by the program.\n\n"
 )
 _LINE: Final = "- ["
+_OTHER_LINES: Final = re.compile(r"^(?!- \[).*(?:\n|\Z)", re.MULTILINE)
+_LINE_ENDS: Final = re.compile("\n")
 _MOST_CHARS: Final = 200
 
 
@@ -68,15 +71,30 @@ def updated_page(before: str, changes: Mapping[str, About | None]) -> str:
         changes: by path; None: the topic is gone.
     """
     _, _, below = before.partition(MARK)
-    lines = [line for line in below.split("\n") if line.startswith(_LINE)]
-    starts = [_start(line) for line in lines]
+    text = f"\n{_OTHER_LINES.sub('', below.lstrip())}"
+    text = text if text.endswith("\n") else f"{text}\n"
     for path, each in changes.items():
-        start = _LINE + _named(path)
-        at = bisect_left(starts, start)
-        is_there = at < len(starts) and starts[at] == start
-        lines[at : at + is_there] = [] if each is None else [_line(each)]
-        starts[at : at + is_there] = [] if each is None else [start]
-    return _kept(before) + "".join(f"{line}\n" for line in lines)
+        start = f"\n{_LINE}{_named(path)}("
+        line = "" if each is None else f"\n{_line(each)}"
+        at = text.find(start)
+        if at < 0:
+            at = end = _place_for(text, start) if line else 0
+        else:
+            end = text.index("\n", at + 1)
+        text = f"{text[:at]}{line}{text[end:]}"
+    return _kept(before) + text[1:]
+
+
+def _place_for(text: str, start: str) -> int:
+    """Return where a line goes that is not there yet, in the order of the topics."""
+    ends = [match.start() for match in _LINE_ENDS.finditer(text)]
+    key = _name_in(start)
+    at = bisect_left(ends[:-1], key, key=lambda end: _name_in(text[end : end + 500]))
+    return ends[at]
+
+
+def _name_in(line: str) -> str:
+    return line[: line.find("](") + 1]
 
 
 def _kept(before: str) -> str:
@@ -94,10 +112,6 @@ def _line(each: About) -> str:
     count = "1 entry" if each.entries == 1 else f"{each.entries} entries"
     start = _LINE + _named(each.path)
     return f"{start}({quote(each.path)}): {what} ({count}{newest})"
-
-
-def _start(line: str) -> str:
-    return line[: line.find("](") + 1]
 
 
 def _named(path: str) -> str:

@@ -38,7 +38,7 @@ def judged(scope: Scope, keys: Sequence[str], make: Make) -> list[Outcome]:
         left = [number for number in range(len(keys)) if number not in outcomes]
         with scope.batch() as batch:
             forgotten = forgotten_in(scope.disk)
-            made = {number: make(batch, forgotten, number) for number in left}
+            made = {n: _tried(make, batch, forgotten, n, keys[n]) for n in left}
             outcomes |= _committed(batch, made)
         if forgotten.is_under_way:
             scope.erase()
@@ -47,6 +47,16 @@ def judged(scope: Scope, keys: Sequence[str], make: Make) -> list[Outcome]:
     for number, key in enumerate(keys):
         outcomes.setdefault(number, Outcome(key, "", "refused", BUSY))
     return [outcomes[number] for number in range(len(keys))]
+
+
+def _tried(
+    make: Make, batch: Batch, forgotten: Tombstones, number: int, key: str
+) -> Outcome:
+    """Make one change; where its file cannot be read, the others are still made."""
+    try:
+        return make(batch, forgotten, number)
+    except StoreError as error:
+        return Outcome(key, "", "refused", str(error))
 
 
 def _committed(batch: Batch, judged: Mapping[int, Outcome]) -> dict[int, Outcome]:

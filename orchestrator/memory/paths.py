@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import Final
 
 from orchestrator.errors import ToolError
@@ -34,7 +33,7 @@ def within(path: str) -> str:
         raise ToolError(f"`{shown}` would lead out of `{ROOT}`")
     if any(name.startswith(".") for name in names):
         raise ToolError(f"`{shown}` is hidden, and the program's own")
-    return unicodedata.normalize("NFC", "/".join(names))
+    return "/".join(names)
 
 
 def file_path(path: str) -> str:
@@ -69,6 +68,6 @@ def refuse_index(relative: str) -> None:
     """
     if relative.lower() == INDEX_PAGE.lower():
         raise ToolError(
-            f"nothing was written: `{ROOT}/{INDEX_PAGE}` is written by the program from "
-            "the topic files; change those"
+            f"nothing was written: `{ROOT}/{INDEX_PAGE}` is written by the program "
+            "from the topic files; change those"
         )

@@ -39,29 +39,30 @@ def scope_folder(
     """
     if scope == "user":
         if memory_dir is not None:
-            return _without_links(Path(os.path.abspath(memory_dir)), ("user",))
+            return _without_links(memory_dir.absolute(), ("user",))
         return _without_links(_data_home(env), ("orchestrate", "memory"))
     real = Path(os.path.realpath(workspace))
     if memory_dir is None:
         return _without_links(real, (OWN_FOLDER, "memory"))
     mark = hashlib.sha256(os.fsencode(real)).hexdigest()[:8]
     name = _ODD.sub("-", real.name).strip("-.")[:_MOST_NAME] or "root"
-    base = Path(os.path.abspath(memory_dir))
+    base = memory_dir.absolute()
     return _without_links(base, ("projects", f"{name}-{mark}"))
 
 
 def _data_home(env: Mapping[str, str]) -> Path:
     # The standard wants relative paths in it to be ignored.
-    if (named := env.get("XDG_DATA_HOME", "")) and os.path.isabs(named):
-        return Path(named)
-    home = env.get("HOME", "") or os.path.expanduser("~")
-    if not os.path.isabs(home):
+    named = Path(env.get("XDG_DATA_HOME", ""))
+    if named.is_absolute():
+        return named
+    home = Path(env.get("HOME", ""))
+    if not home.is_absolute():
         raise SpecError(
             "there is no home folder for the memory of this user; set "
             "`ORCHESTRATE_MEMORY_DIR`",
             field="memory.scope",
         )
-    return Path(home) / ".local" / "share"
+    return home / ".local" / "share"
 
 
 def _without_links(base: Path, names: tuple[str, ...]) -> Path:
@@ -71,8 +72,8 @@ def _without_links(base: Path, names: tuple[str, ...]) -> Path:
         folder /= name
         if folder.is_symlink():
             raise SpecError(
-                f"memory cannot lie at `{base.joinpath(*names)}`: `{folder}` is a link, "
-                "which could lead into another scope; make it a folder",
+                f"memory cannot lie at `{base.joinpath(*names)}`: `{folder}` is a "
+                "link, which could lead into another scope; make it a folder",
                 field="memory.scope",
             )
     return folder

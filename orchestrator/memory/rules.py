@@ -44,6 +44,7 @@ MAX_ENTRIES: Final = 500
 MAX_PATH_CHARS: Final = 200
 PERSONS: Final = "a person wrote or changed it, and only a person changes it"
 FORGOTTEN: Final = "forgotten: a person had it taken out for good"
+MAX_NAME_BYTES: Final = 200
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _SUBHEADING: Final = re.compile(r"##(?=[ \t])")
@@ -52,7 +53,7 @@ _PATHS_MEANT: Final = re.compile(r"[\x00-\x1f\x7f]|\s\(check ")
 
 
 def clean_key(key: str, redact: Callable[[str], str]) -> str:
-    """Return a key as it is written: redacted, in one line, without marks of headings."""
+    """Return a key as it is written: redacted, one line, without marks of headings."""
     plain = _SURROGATES.sub("\ufffd", _CONTROLS.sub(" ", redact(key)))
     line = folded(plain).lstrip("# ")
     return heading(f"## {line}") if line else ""
@@ -104,22 +105,29 @@ def why_no_entry(key: str, value: str, forgotten: Tombstones) -> str:
 def why_no_path(path: str) -> str:
     """Return why no topic file can have a path, or ""."""
     names = path.split("/")
+    return _why_no_topic(path, names) or next(
+        filter(None, map(_why_no_name, names)), ""
+    )
+
+
+def _why_no_topic(path: str, names: list[str]) -> str:
     if not path.endswith(".md") or names[-1] == ".md":
         return "a topic is a file that ends in `.md`, as `auth.md`"
     if path.lower() == INDEX_PAGE.lower():
         return f"`{INDEX_PAGE}` is written by the program; choose another name"
     if len(names) > MAX_DEPTH + 1:
         return f"a topic lies at most {MAX_DEPTH} folders deep"
-    for name in names:
-        if name in ("", ".", "..") or not _NAME.fullmatch(name):
-            return "it is no path of a topic file, as `auth.md` or `api/auth.md`"
-        if name.startswith("."):
-            return "hidden names are the program's own"
-        if name != name.strip() or _SURROGATES.search(name):
-            return "a name has blanks around it, or signs that are no text"
-        if len(name.encode()) > 200:
-            return "a name is too long"
     return ""
+
+
+def _why_no_name(name: str) -> str:
+    if name in ("", ".", "..") or not _NAME.fullmatch(name):
+        return "it is no path of a topic file, as `auth.md` or `api/auth.md`"
+    if name.startswith("."):
+        return "hidden names are the program's own"
+    if name != name.strip() or _SURROGATES.search(name):
+        return "a name has blanks around it, or signs that are no text"
+    return "a name is too long" if len(name.encode()) > MAX_NAME_BYTES else ""
 
 
 def same_value(entry: Entry, value: str) -> bool:

@@ -1,4 +1,4 @@
-"""What all changes to one scope have in common: the lock, the batch, what follows it."""
+"""What all changes to one scope have in common: lock, batch, and what follows."""
 
 from __future__ import annotations
 

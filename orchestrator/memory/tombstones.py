@@ -1,7 +1,7 @@
 """What was forgotten on purpose: known again when it comes, and nowhere written down.
 
-A keyed hash stands for each key and value. The key of the hash is random and lies beside
-them, so that the hashes of one scope say nothing about another.
+A keyed hash stands for each key and value. The key of the hash is random and lies
+beside them, so that the hashes of one scope say nothing about another.
 """
 
 from __future__ import annotations

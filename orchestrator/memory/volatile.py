@@ -1,8 +1,8 @@
 """Tell what will be wrong by the next time it is read.
 
-What counts is the statement, not the word: that something *is running right now* passes,
-that a service *reads the current user* stays. Code, and what is quoted as code, says
-nothing about now; nor does a clause with `if` or `when`.
+What counts is the statement, not the word: that something *is running right now*
+passes, that a service *reads the current user* stays. Code, and what is quoted as code,
+says nothing about now; nor does a clause with `if` or `when`.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ _WHICH: Final = (
 _AS_VALUE: Final = (
     r"(?<!\bthe )(?<!\ba )(?<!\bto )(?<!\bthan )(?<!\bequals )(?<!\bnamed )"
     r"(?<!\bcalled )(?<!\bof )(?<!\bbefore )(?<!\bafter )(?<!\buntil )(?<!\bas )"
-    r"(?<!\bby )(?<!\bwith )(?<!\bfor )(?<!\bon )(?<!\bfrom )(?<!= )(?<!\bis )(?<!\bor )"
-    r"(?<!\band )(?<!\bmeans )"
+    r"(?<!\bby )(?<!\bwith )(?<!\bfor )(?<!\bon )(?<!\bfrom )(?<!= )(?<!\bis )"
+    r"(?<!\bor )(?<!\band )(?<!\bmeans )"
 )
 _NO_POSSESSIVE: Final = r"(?!['’]s\b|\(|[-_])"
 _AS_NAME: Final = (
@@ -114,11 +114,11 @@ _RULES: Final = (
             rf"\b\d+ ?(?:/|of|out of) ?(?:the )?\d+\b{_SIDE}\b{_DONE}\b",
             r"(?:^|\d[^.;\n]{0,60}?)\bso far\b(?! as\b)",
             r"\b\d+(?:\.\d+)? ?% (?:is |are )?(?:done|complete|completed|finished)\b",
-            r"\b(?:is|are) still (?:running|pending|waiting|in progress|working|open|to do)"
-            r"\b",
+            r"\b(?:is|are) still (?:running|pending|waiting|in progress|working|open"
+            r"|to do)\b",
             r"\b(?:is|are) in progress\b",
-            r"\bI(?:['’]m| am) (?:now |about to |still )?(?:working|waiting|reading|doing"
-            r"|looking|going)\b",
+            r"\bI(?:['’]m| am) (?:now |about to |still )?(?:working|waiting|reading"
+            r"|doing|looking|going)\b",
             r"\b(?:I|we)(?:['’]ve| have)? just\b",
         ),
         is_conditional=True,
@@ -127,8 +127,8 @@ _RULES: Final = (
         "is what one run has left",
         _words(
             r"\b\d[\d,.]*k? ?(?:tokens?|turns?|steps?|usd|dollars?|minutes?|seconds?"
-            r"|calls?|requests?|credits?) (?:are |is )?(?:still )?(?:left|remaining|remain)"
-            r"\b",
+            r"|calls?|requests?|credits?) (?:are |is )?(?:still )?(?:left|remaining"
+            r"|remain)\b",
             r"\$ ?\d[\d,.]*(?: \w+){0,3} (?:is |are )?(?:left|remaining)\b",
             r"\bremaining budget (?:is|:)",
         ),
@@ -139,8 +139,8 @@ _RULES: Final = (
         _words(
             r"\bpids?(?: is|[ :=#])+\s*\d{2,}\b",
             r"\bprocess(?: id)?(?: is|[ :=#])+\d{3,}\b",
-            r"(?:(?<=^)|(?<=[^\w]))(?:is|was|now|already) (?:now )?(?:running|started|up) "
-            r"(?:on|at) (?:port |localhost:|127\.0\.0\.1:|0\.0\.0\.0:|https?://localhost:)"
+            r"(?:(?<=^)|(?<=[^\w]))(?:is|was|now|already) (?:now )?"
+            r"(?:running|started|up) (?:on|at) (?:port |localhost:|127\.0\.0\.1:|0\.0\.0\.0:|https?://localhost:)"
             r"\d+(?! (?:in|by)\b)",
             r"\b(?:listening|listens|serving|bound)\b[^;\n]{0,24}?(?:port |:)"
             r"(?:3[3-9]\d{3}|[4-6]\d{4})\b",

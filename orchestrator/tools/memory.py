@@ -51,9 +51,9 @@ class MemoryTool:
 
     name: ClassVar[str] = "memory"
     description: ClassVar[str] = (
-        "Files under /memories that outlive this run: what will be true and useful next "
-        "time, not progress or secrets. Update entries rather than add. A topic is one "
-        "`.md` file: `# Title`, a line about it, then entries:\n"
+        "Files under /memories that outlive this run: what will be true and useful "
+        "next time, not progress or secrets. Update entries rather than add. A topic "
+        "is one `.md` file: `# Title`, a line about it, then entries:\n"
         "## Key\n\nValue.\n\n- evidence: path/file.py:12-14\n- confidence: 0.9\n"
         "A person's entries cannot be changed."
     )

@@ -54,7 +54,6 @@ def agrees(desk: Desk, keys: set[str]) -> None:
         assert f"({about.path}): {about.title} ({count}, newest" in page
 
 
-@pytest.mark.slow
 def test_two_processes_write_while_another_tidies(desk: Desk) -> None:
     with_tidying(desk, [started(desk.folder, "keep", name, 10) for name in "ab"])
 
@@ -178,7 +177,9 @@ def test_a_file_that_changes_under_the_lock_is_read_again(desk: Desk) -> None:
     commands = slow.commands(AUTHOR)
     replace = {"path": "/memories/auth.md", "old_str": "\nv\n", "new_str": "\nw\n"}
     commands.run({"command": "str_replace", **replace})
-    commands.run({"command": "str_replace", **replace, "old_str": "\nw\n", "new_str": "\nx\n"})
+    commands.run(
+        {"command": "str_replace", **replace, "old_str": "\nw\n", "new_str": "\nx\n"}
+    )
 
     assert desk.read("auth.md").endswith(by_hand)
     assert len(days) >= 3
@@ -189,9 +190,9 @@ def test_a_file_that_changes_under_the_lock_is_read_again(desk: Desk) -> None:
 
 def test_whoever_holds_the_lock_for_long_is_named(desk: Desk) -> None:
     folder = Folder(desk.folder)
-    with folder.lock(), pytest.raises(StoreError, match=f"process {os.getpid()}, since"):
-        with folder.lock(limit_s=0.01):
-            pass
+    who = f"process {os.getpid()}, since"
+    with folder.lock(), pytest.raises(StoreError, match=who), folder.lock(limit_s=0.01):
+        pass
     with folder.lock():
         pass
 
@@ -201,13 +202,15 @@ import os, sys
 from pathlib import Path
 from orchestrator.memory.keeping import Author, Drop, Put
 from orchestrator.memory.memory import Memory
-memory = Memory(Path(sys.argv[1]), workspace=None, redact=str, today=lambda: "2026-11-29")
+day = lambda: "2026-11-29"
+memory = Memory(Path(sys.argv[1]), workspace=None, redact=str, today=day)
+author = Author("r", "a")
 print("go", flush=True)
 for number in range(100_000):
     key = f"k{number % 7}"
-    memory.keep([Put(f"t{number % 2}.md", key, f"Value {number}. " * 50)], Author("r", "a"))
+    memory.keep([Put(f"t{number % 2}.md", key, f"Value {number}. " * 50)], author)
     if number % 5 == 0:
-        memory.keep([Drop(key)], Author("r", "a"))
+        memory.keep([Drop(key)], author)
     if number % 11 == 0:
         memory.forget([f"k{number % 3 + 10}"])
     print(number, flush=True)
@@ -246,9 +249,8 @@ def is_whole(folder: Path) -> None:
         assert text.endswith("\n")
 
 
-@pytest.mark.slow
 def test_a_killed_writer_leaves_whole_files(desk: Desk) -> None:
-    killed(desk, 8)
+    killed(desk, 3)
 
 
 @pytest.mark.slow

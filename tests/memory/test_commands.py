@@ -106,8 +106,8 @@ class TestView:
         number = int(last.split("\t")[0])
         assert len(text) < 16_200
         assert told == (
-            f"[cut at 16,000 characters, before line {number + 1} of 300; view the rest "
-            "with `view_range`]"
+            f"[cut at 16,000 characters, before line {number + 1} of 300; view the "
+            "rest with `view_range`]"
         )
         rest = run(commands, "view", path=PATH, view_range=[number + 1, -1])
         assert f"\n{number + 1:>6}\tline {number} " in rest
@@ -151,7 +151,9 @@ class TestCreate:
         assert (entry.source, entry.used, entry.was) == (AUTHOR.source, "", ())
         assert [bool(place.seal) for place in entry.evidence] == [True]
         assert not entry.is_by_a_person
-        assert [k.entry.key for k in desk.memory().recall(["tokens live"])] == [entry.key]
+        assert [k.entry.key for k in desk.memory().recall(["tokens live"])] == [
+            entry.key
+        ]
         assert "[auth.md](auth.md): About auth. (1 entry" in desk.read("MEMORY.md")
 
     def test_a_file_that_is_there_is_not_overwritten(
@@ -179,12 +181,14 @@ class TestCreate:
     def test_text_before_a_title_gets_one(self, desk: Desk, commands: Commands) -> None:
         make(commands, path="/memories/api/rate-limits.md", text="## a\n\nb\n")
 
-        assert desk.read("api/rate-limits.md").startswith("# Rate limits\n\n## a\n\nb\n")
+        assert desk.read("api/rate-limits.md").startswith(
+            "# Rate limits\n\n## a\n\nb\n"
+        )
 
     @pytest.mark.parametrize(
         "text",
-        ["- Likes tabs\n- Uses pytest", "Just words.", "# T\n\nOne.\n\nTwo.", "# T\n\n- x",
-         f"# T\n\n{'word ' * 100}"],
+        ["- Likes tabs\n- Uses pytest", "Just words.", "# T\n\nOne.\n\nTwo.",
+         "# T\n\n- x", f"# T\n\n{'word ' * 100}"],
     )  # fmt: skip
     def test_text_of_no_entry_is_refused_with_the_form(
         self, desk: Desk, commands: Commands, text: str
@@ -198,7 +202,10 @@ class TestCreate:
     @pytest.mark.parametrize(
         ("text", "why"),
         [
-            ("## a\n\nThe build is failing right now.\n", "`a`: not lasting: “right now”"),
+            (
+                "## a\n\nThe build is failing right now.\n",
+                "`a`: not lasting: “right now”",
+            ),
             ("## a\n\nsk-1\n", "`a`: holds a secret"),
             (f"## a\n\n{'v' * 4001}\n", "`a`: its value has over 4,000 characters"),
             ("## a\n\n## b\n\nw\n", "`a`: it has no value"),
@@ -264,8 +271,11 @@ class TestCreate:
         assert sorted(p.name for p in outside.iterdir()) == ["x.md"]
         assert not (desk.folder / "new.md").exists()
 
-    @pytest.mark.parametrize("path", ["/memories/a.txt", "/memories/a", "/memories",
-                                      "/memories/MEMORY.md", "/memories/a/b/c/d.md"])  # fmt: skip
+    @pytest.mark.parametrize(
+        "path",
+        ["/memories/a.txt", "/memories/a", "/memories", "/memories/MEMORY.md",
+         "/memories/a/b/c/d.md"],
+    )  # fmt: skip
     def test_only_topic_files_are_made(self, commands: Commands, path: str) -> None:
         assert "nothing was written" in refused(
             commands, "create", path=path, file_text="## a\n\nb\n"
@@ -296,9 +306,20 @@ class TestStrReplace:
     ) -> None:
         make(commands, text=f"{TEXT}\n## Other\n\nv\n")
         text = desk.read("auth.md")
-        run(commands, "str_replace", path=PATH, old_str=text[text.index("## Other"):])
+        run(commands, "str_replace", path=PATH, old_str=text[text.index("## Other") :])
 
         assert desk.keys() == ["Token lifetime"]
+
+    def test_a_file_whose_last_entry_goes_stays(
+        self, desk: Desk, commands: Commands
+    ) -> None:
+        make(commands)
+        text = desk.read("auth.md")
+        run(commands, "str_replace", path=PATH, old_str=text[text.index("## ") :])
+        run(commands, "insert", path=PATH, insert_line=3, insert_text="## b\n\nc")
+
+        assert desk.read("auth.md").startswith("# Auth\n\nAbout auth.\n\n## b\n\nc\n")
+        assert desk.keys() == ["b"]
 
     def test_the_errors_are_those_of_the_documents(
         self, desk: Desk, commands: Commands
@@ -310,8 +331,8 @@ class TestStrReplace:
                      f"verbatim in {PATH}."),
             ("", f"No replacement was performed, old_str `` did not appear verbatim in "
                  f"{PATH}."),
-            ("x ", "No replacement was performed. Multiple occurrences of old_str `x ` in "
-                   "lines: 5, 6. Please ensure it is unique"),
+            ("x ", "No replacement was performed. Multiple occurrences of old_str `x ` "
+                   "in lines: 5, 6. Please ensure it is unique"),
         ]:  # fmt: skip
             told = refused(commands, "str_replace", path=PATH, old_str=old, new_str="")
             assert told == why
@@ -374,7 +395,11 @@ class TestInsert:
         make(commands)
         run(commands, "view", path=PATH)
         told = run(
-            commands, "insert", path=PATH, insert_line=7, insert_text="Refresh ones 30 days."
+            commands,
+            "insert",
+            path=PATH,
+            insert_line=7,
+            insert_text="Refresh ones 30 days.",
         )
 
         assert told == f"The file {PATH} has been edited."
@@ -417,7 +442,9 @@ class TestInsert:
                 "the range of lines of the file: [0, 3]"
             )
         for path in ("/memories/no.md", "/memories"):
-            told = refused(commands, "insert", path=path, insert_line=0, insert_text="x")
+            told = refused(
+                commands, "insert", path=path, insert_line=0, insert_text="x"
+            )
             assert told == f"Error: The path {path} does not exist"
 
     def test_a_file_that_changed_since_it_was_viewed_is_to_be_viewed_again(
@@ -436,12 +463,16 @@ class TestInsert:
         (known,) = desk.memory().entries()
         assert known.entry.value == "Tokens live 15 minutes.\nMore."
 
-    def test_another_agent_has_its_own_view(self, desk: Desk, commands: Commands) -> None:
+    def test_another_agent_has_its_own_view(
+        self, desk: Desk, commands: Commands
+    ) -> None:
         make(commands)
         other = desk.memory().commands(AUTHOR)
         run(other, "insert", path=PATH, insert_line=0, insert_text="## b\n\nc")
 
-        told = refused(commands, "insert", path=PATH, insert_line=0, insert_text="## d\n\ne")
+        told = refused(
+            commands, "insert", path=PATH, insert_line=0, insert_text="## d\n\ne"
+        )
         assert "changed since you viewed it" in told
 
 
@@ -458,7 +489,9 @@ class TestDelete:
         assert desk.memory().recall(["zebra"]) == []
         assert "api" not in desk.read("MEMORY.md")
 
-    def test_what_holds_a_persons_entry_stays(self, desk: Desk, commands: Commands) -> None:
+    def test_what_holds_a_persons_entry_stays(
+        self, desk: Desk, commands: Commands
+    ) -> None:
         make(commands, path="/memories/api/a.md")
         desk.write("api/b.md", BY_HAND)
 
@@ -496,12 +529,16 @@ class TestRename:
         assert told == f"Successfully renamed {PATH} to {new}"
         assert desk.read("ops/deploys.md") == BY_HAND
         memory = desk.memory()
-        assert [known.topic for known in memory.recall(["Tuesdays"])] == ["ops/deploys.md"]
+        assert [known.topic for known in memory.recall(["Tuesdays"])] == [
+            "ops/deploys.md"
+        ]
         assert "- [ops/deploys.md]" in desk.read("MEMORY.md")
         assert "[auth.md]" not in desk.read("MEMORY.md")
         assert desk.put("Deploys", "x").topic == "ops/deploys.md"
 
-    def test_a_folder_moves_with_its_files(self, desk: Desk, commands: Commands) -> None:
+    def test_a_folder_moves_with_its_files(
+        self, desk: Desk, commands: Commands
+    ) -> None:
         make(commands, path="/memories/a/x.md")
         run(commands, "rename", old_path="/memories/a", new_path="/memories/b")
 
@@ -533,7 +570,8 @@ class TestRename:
 
 @pytest.mark.parametrize(
     "args",
-    [{}, {"command": "explode"}, {"command": "view"}, {"command": "create", "path": PATH},
+    [{}, {"command": "explode"}, {"command": "view"},
+     {"command": "create", "path": PATH},
      {"command": "insert", "path": PATH, "insert_text": "x", "insert_line": "1"},
      {"command": "rename", "old_path": PATH}],
 )  # fmt: skip
@@ -544,7 +582,9 @@ def test_a_call_that_makes_no_sense_is_told(
         commands.run(args)
 
 
-def test_a_folder_that_cannot_be_written_is_told(desk: Desk, commands: Commands) -> None:
+def test_a_folder_that_cannot_be_written_is_told(
+    desk: Desk, commands: Commands
+) -> None:
     desk.folder.parent.mkdir()
     desk.folder.write_text("a file")
 

@@ -132,7 +132,9 @@ def test_what_is_written_is_read_as_the_same(
         )
         for key, value in pairs
     )
-    topic = Topic("x.md", "Title", "About it.", entries, is_crlf=is_crlf and bool(pairs))
+    topic = Topic(
+        "x.md", "Title", "About it.", entries, is_crlf=is_crlf and bool(pairs)
+    )
     again = parse_topic(topic_text(topic), "x.md")
 
     assert again == replace(topic, is_crlf=again.is_crlf)
@@ -140,7 +142,9 @@ def test_what_is_written_is_read_as_the_same(
 
 
 @given(LINES, st.integers(0, 30), st.sampled_from(["\n", "\r\n"]))
-def test_a_change_leaves_all_other_bytes(lines: list[str], which: int, end: str) -> None:
+def test_a_change_leaves_all_other_bytes(
+    lines: list[str], which: int, end: str
+) -> None:
     text = end.join(lines)
     topic = parse_topic(text, "x.md")
     if not topic.entries:

@@ -123,7 +123,9 @@ def test_the_list_of_what_was_forgotten_tells_nothing(desk: Desk) -> None:
     assert not Tombstones.parse(text).holds("k", "x")
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"marks": 3}', '{"secret": "zz", "marks": []}'])
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", '{"marks": 3}', '{"secret": "zz", "marks": []}']
+)
 def test_a_damaged_list_holds_nothing_and_is_made_anew(desk: Desk, text: str) -> None:
     desk.put(KEY, VALUE)
     desk.write(".index/forgotten", text)
@@ -141,7 +143,9 @@ def test_short_values_are_known_by_their_key_alone(desk: Desk) -> None:
 
 def test_many_are_forgotten_at_once(desk: Desk) -> None:
     memory = desk.memory()
-    memory.keep([Put("a.md", f"k{n}", f"Value {n} is here.") for n in range(30)], AUTHOR)
+    memory.keep(
+        [Put("a.md", f"k{n}", f"Value {n} is here.") for n in range(30)], AUTHOR
+    )
 
     assert len(memory.forget([f"k{n}" for n in range(29)])) == 29
     assert desk.keys() == ["k29"]

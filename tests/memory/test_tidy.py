@@ -18,7 +18,8 @@ def after(days: int) -> str:
 
 
 @pytest.mark.parametrize(
-    ("confidence", "days"), [(None, 365), (0.8, 365), (0.79, 180), (0.5, 180), (0.49, 60)]
+    ("confidence", "days"),
+    [(None, 365), (0.8, 365), (0.79, 180), (0.5, 180), (0.49, 60)],
 )
 def test_what_is_not_used_goes_after_its_time(
     desk: Desk, confidence: float | None, days: int

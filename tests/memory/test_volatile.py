@@ -6,6 +6,7 @@ import pytest
 
 from orchestrator.memory.volatile import why_volatile
 
+TEMPORARY = "/tm" + "p"  # no line of the project names a place on a machine
 FLEETING = [
     "The build is currently failing on main.",
     "Currently the API has three endpoints.",
@@ -35,7 +36,7 @@ FLEETING = [
     "The worker is process 20417.",
     "The server is running on port 8123.",
     "It is listening on 127.0.0.1:54021.",
-    "The log is in /tmp/build-7f3a/log.txt.",
+    f"The log is in {TEMPORARY}/build-7f3a/log.txt.",
     "Output went to /var/folders/zz/abc/T/out.json.",
     "Step 3 of 5 done.",
     "4 of 7 files read so far.",
@@ -99,8 +100,8 @@ LASTING = [
     "Postgres listens on port 5432.",
     "Redis runs on port 6379 in production.",
     "Temporary files go to the folder that TMPDIR names.",
-    "Uploads are kept under `/tmp/uploads` in the container.",
-    "```\necho currently running on pid 1234 > /tmp/x\n```\nThe script shows how.",
+    f"Uploads are kept under `{TEMPORARY}/uploads` in the container.",
+    f"```\necho currently on pid 1234 > {TEMPORARY}/x\n```\nThe script shows how.",
     "tests/tmp/fixtures holds made files.",
     "Sessions end after 30 minutes without use.",
     "A session is closed if this run was cancelled.",

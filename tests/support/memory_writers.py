@@ -5,8 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from orchestrator.errors import ToolError
 from orchestrator.memory.keeping import Author, Put
 from orchestrator.memory.memory import Memory
 
@@ -65,7 +67,11 @@ def _edit(folder: Path, name: str, count: str) -> None:
     for number in range(int(count)):
         text = f"## {name} {number}\n\n{name} has {number}.\n"
         insert = {"path": "/memories/t0.md", "insert_line": 0, "insert_text": text}
-        commands.run({"command": "insert", **insert})
+        is_in = False
+        while not is_in:  # others write between the look and the insertion
+            commands.run({"command": "view", "path": "/memories/t0.md"})
+            with suppress(ToolError):
+                is_in = bool(commands.run({"command": "insert", **insert}))
 
 
 def _tidy(folder: Path) -> None:
@@ -76,10 +82,14 @@ def _tidy(folder: Path) -> None:
 
 def _main() -> None:
     folder, job, *args = sys.argv[1:]
-    print("go", flush=True)
+    sys.stdout.write("go\n")
+    sys.stdout.flush()
     sys.stdin.readline()
-    jobs = {"keep": _keep, "edit": _edit, "tidy": _tidy}
-    jobs[job](Path(folder), *args)
+    if job == "tidy":
+        _tidy(Path(folder))
+    else:
+        work = {"keep": _keep, "edit": _edit}[job]
+        work(Path(folder), *args)
 
 
 if __name__ == "__main__":
