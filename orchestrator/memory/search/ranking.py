@@ -207,11 +207,11 @@ def _with_most(
         " JOIN pieces ON pieces.id = newest.rowid"
     )
     found: dict[int, _Row] = {}
-    sizes = {len(terms), len(terms) - 1, len(terms) // 2, 2, 1}
+    sizes = {len(terms), len(terms) * 3 // 4, len(terms) // 2, 1}
     for size in sorted(sizes, reverse=True):
         if 1 <= size <= len(terms) and len(found) < _CANDIDATES:
             match = " AND ".join(map(_any_form, terms[:size]))
-            asked = (_with_strict(match, numbers), _CANDIDATES)
+            asked = (_with_strict(match, numbers), _CANDIDATES - len(found))
             found |= {row[0]: row for row in connection.execute(sql, asked)}
     return list(found.values())
 
