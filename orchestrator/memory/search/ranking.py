@@ -74,18 +74,26 @@ class Counts:
     """How many pieces hold a common term, remembered: counting them takes a while."""
 
     def __init__(self) -> None:
-        self._known: dict[Term, tuple[int, int]] = {}
+        self._known: dict[tuple[str, bool], tuple[int, int]] = {}
 
     def of(self, connection: sqlite3.Connection, term: Term, rows: int) -> int:
         """Return in how many pieces a term is, of so many; of a common one, about."""
-        held, then = self._known.get(term, (0, 0))
+        total = sum(
+            self._of_form(connection, form, term.is_start, rows) for form in term.forms
+        )
+        return min(total, rows)
+
+    def _of_form(
+        self, connection: sqlite3.Connection, form: str, is_start: bool, rows: int
+    ) -> int:
+        held, then = self._known.get((form, is_start), (0, 0))
         if held and abs(rows - then) <= rows * _DRIFT:
             return held
-        held = _held(connection, term)
+        held = _held(connection, form, is_start=is_start)
         if held >= _COMMON_ROWS:
             if len(self._known) >= _MOST_COUNTS:
                 self._known.clear()
-            self._known[term] = (held, rows)
+            self._known[form, is_start] = (held, rows)
         return held
 
 
@@ -98,17 +106,15 @@ def counted(
     return Spread(rows, {term: counts.of(connection, term, rows) for term in terms})
 
 
-def _held(connection: sqlite3.Connection, term: Term) -> int:
-    total = 0
-    for form in term.forms:
-        if term.is_start:
-            sql = "SELECT sum(doc) FROM spread WHERE term >= ? AND term < ?"
-            found = connection.execute(sql, (form, form + _END)).fetchone()
-        else:
-            sql = "SELECT doc FROM spread WHERE term = ?"
-            found = connection.execute(sql, (form,)).fetchone()
-        total += int(found[0] or 0) if found else 0
-    return total
+def _held(connection: sqlite3.Connection, form: str, *, is_start: bool = False) -> int:
+    """Return in how many pieces a term is, or terms that start so together."""
+    if is_start:
+        sql = "SELECT sum(doc) FROM spread WHERE term >= ? AND term < ?"
+        found = connection.execute(sql, (form, form + _END)).fetchone()
+    else:
+        sql = "SELECT doc FROM spread WHERE term = ?"
+        found = connection.execute(sql, (form,)).fetchone()
+    return int(found[0] or 0) if found else 0
 
 
 def sharpened(connection: sqlite3.Connection, numbers: Numbers) -> Numbers:
@@ -119,7 +125,7 @@ def sharpened(connection: sqlite3.Connection, numbers: Numbers) -> Numbers:
     missing = [
         term
         for term, shape in numbers.shapes
-        if not _held(connection, Term((term,))) and _has_sibling(connection, shape)
+        if not _held(connection, term) and _has_sibling(connection, shape)
     ]
     return dataclasses.replace(numbers, strict=numbers.strict | set(missing))
 
@@ -201,11 +207,11 @@ def _with_most(
         " JOIN pieces ON pieces.id = newest.rowid"
     )
     found: dict[int, _Row] = {}
-    sizes = {len(terms), len(terms) - 1, len(terms) // 2, 2, 1}
+    sizes = {len(terms), len(terms) * 3 // 4, len(terms) // 2, 1}
     for size in sorted(sizes, reverse=True):
         if 1 <= size <= len(terms) and len(found) < _CANDIDATES:
             match = " AND ".join(map(_any_form, terms[:size]))
-            asked = (_with_strict(match, numbers), _CANDIDATES)
+            asked = (_with_strict(match, numbers), _CANDIDATES - len(found))
             found |= {row[0]: row for row in connection.execute(sql, asked)}
     return list(found.values())
 
