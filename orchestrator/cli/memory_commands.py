@@ -72,7 +72,7 @@ def _list_entries(scope: Scope, topic: str, *, as_json: bool) -> None:
     about = topic_named(store.topics(), topic)
     found = store.entries(about.path)
     if as_json:
-        shown = [entry_dict(each, store.states(each.entry)) for each in found]
+        shown = [entry_dict(each) for each in found]
         scope.print_json(topic=about.path, entries=shown)
         return
     if about.description or about.title:
@@ -102,14 +102,12 @@ def show(name: str, scope: Scope, as_json: bool) -> None:
     if as_json:
         from orchestrator.cli.memory_data import entry_dict
 
-        shown = entry_dict(found, store.states(found.entry))
+        shown = entry_dict(found)
         scope.print_json(path=path, entry=shown)
         return
     from orchestrator.cli.memory_text import entry_lines
 
-    for line in entry_lines(
-        found, states=store.states(found.entry), path=path, style=Style()
-    ):
+    for line in entry_lines(found, path=path, style=Style()):
         print(line)
 
 
@@ -146,7 +144,7 @@ def search(queries: tuple[str, ...], most: int, scope: Scope, as_json: bool) -> 
     if as_json:
         from orchestrator.cli.memory_data import entry_dict
 
-        shown = [entry_dict(each, store.states(each.entry)) for each in found]
+        shown = [entry_dict(each) for each in found]
         scope.print_json(queries=asked, found=shown, notice=store.notice)
         return
     from orchestrator.cli.memory_text import found_lines

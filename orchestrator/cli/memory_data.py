@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from orchestrator.memory.memory import About, Known
@@ -38,12 +37,11 @@ def topic_dict(about: About) -> dict[str, Any]:
     }
 
 
-def entry_dict(known: Known, states: Sequence[str]) -> dict[str, Any]:
+def entry_dict(known: Known) -> dict[str, Any]:
     """Return an entry whole.
 
     Args:
         known: the entry.
-        states: of each place of its evidence.
     """
     entry = known.entry
     return {
@@ -56,7 +54,7 @@ def entry_dict(known: Known, states: Sequence[str]) -> dict[str, Any]:
         "by_a_person": entry.is_by_a_person,
         "evidence": [
             {"path": p.path, "first": p.first, "last": p.last, "state": state}
-            for p, state in zip(entry.evidence, states, strict=True)
+            for p, state in zip(entry.evidence, known.states, strict=True)
         ],
         "state": known.state,
         "used": entry.used,

@@ -93,14 +93,11 @@ def entry_table(found: Sequence[Known], *, style: Style) -> Iterator[str]:
         yield style(f"  {cut(who_wrote(entry), terminal_width() - 2)}", "dim")
 
 
-def entry_lines(
-    known: Known, *, states: Sequence[str], path: str, style: Style
-) -> Iterator[str]:
+def entry_lines(known: Known, *, path: str, style: Style) -> Iterator[str]:
     """Yield an entry whole, with its history and what has become of its evidence.
 
     Args:
         known: the entry.
-        states: of each place of its evidence.
         path: of its topic file.
         style: of the terminal.
     """
@@ -113,7 +110,9 @@ def entry_lines(
     yield row("written", f"{safe(entry.when) or 'no date'}, {who_wrote(entry)}")
     if entry.confidence is not None:
         yield row("confidence", f"{entry.confidence:g}")
-    for number, (place, state) in enumerate(zip(entry.evidence, states, strict=True)):
+    for number, (place, state) in enumerate(
+        zip(entry.evidence, known.states, strict=True)
+    ):
         label = pad("" if number else "evidence", LABEL_COLUMNS)
         shown = style(_STATE_WORDS.get(state, state), _STATE_COLORS.get(state, ""))
         yield f"{label}{safe(place_text(place))}  {shown}".rstrip()

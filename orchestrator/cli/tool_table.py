@@ -14,6 +14,7 @@ BY_DEPTH = "lead, subagents by depth"
 _WHO = {
     **dict.fromkeys(DELEGATION, BY_DEPTH),
     "finish": "lead",
+    "memory": "with memory: lead, subagents by name",
     "submit_findings": "subagents",
     **{name: f"with allow: {need}" for name, need in NEEDS.items()},
 }
@@ -25,8 +26,9 @@ class ToolRow:
 
     name: str
     who: str
-    """`all`, `lead`, `subagents`, what a task must allow, or `BY_DEPTH`: the lead, and
-    subagents whose profile lists `delegate` while a level is left below them."""
+    """`all`, `lead`, `subagents`, what a task must allow or have, or `BY_DEPTH`: the
+    lead, and subagents whose profile lists `delegate` while a level is left below
+    them."""
     effects: str
     description: str
     """First sentence."""

@@ -121,7 +121,9 @@ class EarlierRuns:
         )
         return "; ".join(filter(None, (self._index.notice, waiting)))
 
-    def recall(self, queries: Sequence[str], *, most: int = 5) -> list[FromRun]:
+    def recall(
+        self, queries: Sequence[str], *, most: int = 5, is_subject: bool = False
+    ) -> list[FromRun]:
         """Return what earlier runs have on a question, best first.
 
         What is said twice is shown once, from the newer run.
@@ -129,6 +131,7 @@ class EarlierRuns:
         Args:
             queries: phrasings of the question.
             most: how many are returned at most.
+            is_subject: they are parts of what is said of a subject, and ask nothing.
 
         Raises:
             StoreError: the index cannot be used.
@@ -137,15 +140,15 @@ class EarlierRuns:
         if not is_asked or not self._runs_dir.is_dir():
             return []
         self.refresh(MAX_NEW)
-        found = self._find(queries, most)
+        found = self._find(queries, most, is_subject)
         quotes = QuotesNow(Path(self._workspace))
         return [self._shown(head, piece, quotes) for head, piece in found[:most]]
 
-    def _find(self, queries: Sequence[str], most: int) -> list[_Hit]:
+    def _find(self, queries: Sequence[str], most: int, is_subject: bool) -> list[_Hit]:
         reader = _Reader(self._runs_dir, self._workspace, self._current)
         found: list[_Hit] = []
         for wider in _WIDER:
-            hits = self._index.find(queries, most=most * wider)
+            hits = self._index.find(queries, most=most * wider, is_subject=is_subject)
             read = (reader.piece(each.topic, each.key) for each in hits)
             found = _once(each for each in read if each is not None)
             if len(found) >= most or len(hits) < most * wider:

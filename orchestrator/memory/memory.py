@@ -26,7 +26,7 @@ from orchestrator.memory.index_page import About
 from orchestrator.memory.judging import judged
 from orchestrator.memory.keeping import Author, Drop, Outcome, Put
 from orchestrator.memory.scope import BUSY, TRIES, Scope
-from orchestrator.memory.seals import State
+from orchestrator.memory.seals import Seals, State, worst
 from orchestrator.memory.taking_in import taken_in
 from orchestrator.memory.tidy import tidied
 from orchestrator.memory.tombstones import Tombstones
@@ -45,13 +45,15 @@ class Known:
 
     Attributes:
         topic: its file.
-        entry: as it is in the file.
+        entry: as it is in the file; lines of evidence that have moved, as they are now.
         state: of its evidence, the worst of all places.
+        states: of each place.
     """
 
     topic: str
     entry: Entry
     state: State
+    states: tuple[State, ...] = ()
 
     @property
     def is_stale(self) -> bool:
@@ -112,7 +114,7 @@ class Memory:
         """
         seals = self._scope.seals()
         return [
-            Known(path, entry, seals.state_of(entry))
+            _known(path, entry, seals)
             for path in self._scope.catalog.listing().files
             if topic in ("", path)
             for entry in self._scope.catalog.load(path).topic.entries
@@ -129,16 +131,7 @@ class Memory:
         if path is None:
             return None
         entry = self._scope.catalog.load(path).entry(key)
-        return (
-            None
-            if entry is None
-            else Known(path, entry, self._scope.seals().state_of(entry))
-        )
-
-    def states(self, entry: Entry) -> tuple[State, ...]:
-        """Return of each place of an entry's evidence whether it is as it was."""
-        seals = self._scope.seals()
-        return tuple(map(seals.state, entry.evidence))
+        return None if entry is None else _known(path, entry, self._scope.seals())
 
     def recall(
         self, queries: Sequence[str], *, most: int = 5, is_subject: bool = False
@@ -161,7 +154,7 @@ class Memory:
                 loaded[each.topic] = self._scope.catalog.load(each.topic)
             # In the moment since the index was asked, it may have gone.
             if (entry := loaded[each.topic].entry(each.key)) is not None:
-                found.append(Known(each.topic, entry, seals.state_of(entry)))
+                found.append(_known(each.topic, entry, seals))
         return found
 
     def keep(self, changes: Sequence[Put | Drop], author: Author) -> list[Outcome]:
@@ -301,6 +294,11 @@ class Memory:
         path = self._scope.catalog.topic_of(key)
         entry = None if path is None else self._scope.catalog.load(path).entry(key)
         return entry is not None and _may_touch(entry, today)
+
+
+def _known(path: str, entry: Entry, seals: Seals) -> Known:
+    states = tuple(map(seals.state, entry.evidence))
+    return Known(path, seals.now(entry), worst(states), states)
 
 
 def _keys(changes: Sequence[Put | Drop]) -> tuple[str, ...]:

@@ -56,7 +56,20 @@ class Seals:
             return lines
         if _seal(_part(lines, place)) == place.seal:
             return "unchanged"
-        return "moved" if _is_elsewhere(lines, place) else "changed"
+        return "moved" if _elsewhere(lines, place) else "changed"
+
+    def now(self, entry: Entry) -> Entry:
+        """Return an entry whose evidence names the lines at which it stands today."""
+        places = tuple(map(self._now, entry.evidence))
+        return entry if places == entry.evidence else replace(entry, evidence=places)
+
+    def _now(self, place: Place) -> Place:
+        if self.state(place) != "moved":
+            return place
+        lines = self._read(place.path)
+        first = _elsewhere(lines, place) if isinstance(lines, list) else 0
+        last = first + max(place.last, place.first) - place.first
+        return replace(place, first=first, last=last)
 
     def sealed(self, place: Place) -> Place:
         """Return a place with the seal of its lines as they are now.
@@ -111,16 +124,18 @@ def _part(lines: Sequence[str], place: Place) -> str:
     return "\n".join(lines[place.first - 1 : max(place.last, place.first)])
 
 
-def _is_elsewhere(lines: Sequence[str], place: Place) -> bool:
-    """Return whether the same lines stand somewhere else in the file."""
+def _elsewhere(lines: Sequence[str], place: Place) -> int:
+    """Return at which line the same lines stand now, the nearest; 0: nowhere."""
     size = max(place.last, place.first) - place.first + 1
     if not place.first or size > MAX_SOUGHT:
-        return False
+        return 0
     plain = [folded(line) for line in lines]
-    return any(
-        _seal(" ".join(plain[start : start + size])) == place.seal
+    found = [
+        start + 1
         for start in range(len(plain) - size + 1)
-    )
+        if _seal(" ".join(plain[start : start + size])) == place.seal
+    ]
+    return min(found, key=lambda first: abs(first - place.first), default=0)
 
 
 def _seal(text: str) -> str:

@@ -28,7 +28,7 @@ TOPICS_SHARE: Final = 0.4
 """Most of the room that the list of topics may have, so that entries have the rest."""
 _STATES: Final = {
     "unchanged": " unchanged",
-    "moved": " unchanged, but at other lines now",
+    "moved": " unchanged, moved there since",
     "changed": " STALE: changed since; read it again",
     "gone": " STALE: the file is gone",
     "unknown": "",

@@ -29,9 +29,12 @@ from orchestrator.tools.base import ToolContext
 __all__ = ["LeadMemory"]
 
 MOST: Final = 5
-"""Entries that are shown for a question, as `recall` has them."""
+"""Entries that are shown, as `recall` has them; two for each question of the task."""
 MOST_AT_END: Final = 12
-"""Entries that the pass at the end is shown, so that it can bring them up to date."""
+"""Most that are shown for many questions, and to the pass at the end, so that it can
+bring them up to date."""
+MOST_COMPARED: Final = 2_000
+"""Entries that findings are compared with, so that they bring them up to date."""
 SHOWN_TOKENS: Final = 2_000
 """Most that is shown at once; less where memory's share of the window is."""
 ANSWER_TOKENS: Final = 2_000
@@ -77,7 +80,10 @@ class LeadMemory:
     async def for_objective(self) -> str:
         """Return the section of the lead's first message, or ""."""
         asked = [*self.task.questions, self.question or self.task.objective]
-        text = await self._recalled("objective", asked, heading=_FOR_OBJECTIVE)
+        most = min(max(MOST, 2 * len(self.task.questions)), MOST_AT_END)
+        text = await self._recalled(
+            "objective", asked, heading=_FOR_OBJECTIVE, most=most
+        )
         return self.words("sections/memory", text=text) if text else ""
 
     async def again(self, open_work: str) -> str:
@@ -188,9 +194,7 @@ class LeadMemory:
     ) -> MemoryKept:
         try:
             if changes is None:
-                parts = list(_parts([self.question or self.task.objective]))
-                known = memory.recall(parts, most=MOST_AT_END, is_subject=True)
-                changes = self.extract(known)
+                changes = self.extract(memory.entries()[-MOST_COMPARED:])
             outcomes = memory.keep(changes, Author(self.memory.run, LEAD))
             memory.tidy_if_due()
         except (OSError, OrchestratorError) as error:

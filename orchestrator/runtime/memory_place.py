@@ -39,7 +39,8 @@ def run_memory(
     if task.memory.has_entries:
         memory = Memory(
             _folder(task, host.settings, host.env),
-            workspace=task.workspace,
+            # What an entry of the user rests on may lie in any workspace.
+            workspace=task.workspace if task.memory.scope == "project" else None,
             redact=redact,
             today=lambda: host.clock.now().date().isoformat(),
             embedder=embedder,
@@ -51,7 +52,6 @@ def run_memory(
             workspace=task.workspace,
             current=run,
             redact=redact,
-            embedder=embedder,
         )
     return RunMemory(run, memory, earlier, redact)
 

@@ -110,7 +110,7 @@ class RunMemory:
                 self.memory.touch([known.entry.key for known in found])
                 failures.append(self.memory.notice)
             if self.earlier is not None and asked:
-                runs = self.earlier.recall(asked, most=most_runs)
+                runs = self.earlier.recall(asked, most=most_runs, is_subject=is_subject)
         except (OSError, OrchestratorError) as error:
             failures.append(str(error))
         failure = self.redact("; ".join(filter(None, failures)))

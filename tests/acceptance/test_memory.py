@@ -1,7 +1,8 @@
-"""What one run learns is there for the next, and is doubted where files have changed."""
+"""What one run learns is there for the next, and is doubted where files changed."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
@@ -352,7 +353,7 @@ async def test_after_a_compaction_what_fits_the_open_work_is_shown(
     )
     lead = LongWork(9, lambda *_: summary(open="- Find the lamp warehouse."))
 
-    def play(request: ModelRequest) -> Step:
+    def play(request: ModelRequest) -> Step | Awaitable[Step]:
         is_over = "this run is over" in text_of(request.messages[-1]["content"])
         return "nothing" if is_over else lead(request)
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from orchestrator.memory.commands import Commands
 
 from orchestrator.errors import ToolError
+from orchestrator.memory.commands import Commands
 from orchestrator.memory.keeping import Author, Put
 from orchestrator.memory.memory import Memory
 

@@ -223,9 +223,9 @@ class TestCheck:
             ("objective: x", ["--set", "limits.usd=a"], "(from `--set limits.usd=a`)"),
             ("objective: x", ["--set", "limits"], "expected `--set key=value`"),
             (
-                "objective: x\nmemory: {runs: true}",
+                "objective: x\nredact: []",
                 [],
-                "bad.yaml:2: `memory.runs`: not yet",
+                "bad.yaml:2: `redact`: not yet",
             ),
             ("objective: x\nagents: [mine]", [], "agents/mine.md:2: `description`"),
             ("", [], "bad.yaml: is empty"),
@@ -497,11 +497,12 @@ class TestTools:
         assert set(rows) == {
             "delegate", "wait_for", "follow_up", "cancel", "finish", "submit_findings",
             "update_notes", "read_ref", "recall", "read_file", "grep", "glob",
-            "list_dir", "write_file", "edit_file", "bash", "fetch_url",
+            "list_dir", "write_file", "edit_file", "bash", "fetch_url", "memory",
         }  # fmt: skip
         assert rows["bash"]["who"] == "with allow: shell"
         assert rows["delegate"]["who"] == "lead, subagents by depth"
         assert rows["finish"]["who"] == "lead"
+        assert rows["memory"]["who"] == "with memory: lead, subagents by name"
         assert rows["submit_findings"]["who"] == "subagents"
         assert all(row["tokens"] > 20 and row["description"] for row in rows.values())
 
@@ -518,7 +519,7 @@ class TestTools:
         assert main(["tools"]) == 0
         head, *lines, note = capsys.readouterr().out.splitlines()
         assert head.startswith("tool ")
-        assert len(lines) == 17
+        assert len(lines) == 18
         assert note.startswith("By depth: from `limits.depth: 2` on")
 
 

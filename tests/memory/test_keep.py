@@ -269,7 +269,20 @@ def test_the_worst_place_decides(desk: Desk) -> None:
 
     (known,) = desk.memory().entries()
     assert (known.state, known.is_stale) == ("changed", True)
-    assert desk.memory().states(known.entry) == ("unchanged", "changed")
+    assert known.states == ("unchanged", "changed")
+
+
+def test_lines_that_moved_are_named_where_they_are_now(desk: Desk) -> None:
+    file = desk.work / "a.py"
+    file.write_text("LIMIT = 15\nPAUSE = 2\n")
+    desk.keep(Put("a.md", "k", "v", (Place("a.py", 1, 2),)))
+    file.write_text("import x\n\n\nLIMIT = 15\nPAUSE = 2\n")
+
+    (known,) = desk.memory().entries()
+    (place,) = known.entry.evidence
+    assert (known.state, known.states) == ("moved", ("moved",))
+    assert (place.first, place.last) == (4, 5)
+    assert "a.py:1-2" in desk.read("a.md")
 
 
 def test_being_shown_is_noted_once_a_day(desk: Desk) -> None:

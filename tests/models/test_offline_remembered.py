@@ -77,7 +77,7 @@ def test_an_entry_is_read_with_its_date_its_places_and_their_state() -> None:
     ("told", "state", "spots"),
     [
         ("2026-11-29, `a.md:3` unchanged", "unchanged", (Spot("a.md", 3, 3),)),
-        ("`a.md:3` unchanged, but at other lines now", "moved", (Spot("a.md", 3, 3),)),
+        ("`a.md:3` unchanged, moved there since", "moved", (Spot("a.md", 3, 3),)),
         ("by a person, `a.md` STALE: the file is gone", "gone", (Spot("a.md"),)),
         ("2026-11-29, confidence 0.5, `a.md:3`", "unknown", (Spot("a.md", 3, 3),)),
         (
@@ -197,11 +197,10 @@ def test_a_question_of_two_parts_needs_an_entry_for_each() -> None:
     [
         "2026-11-29, `a.md:3` STALE: changed since; read it again",
         "2026-11-29, `a.md:3` STALE: the file is gone",
-        "2026-11-29, `a.md:3` unchanged, but at other lines now",
         "2026-11-29, `a.md` unchanged",
         "2026-11-29, `a b.md:3` unchanged",
     ],
-    ids=["changed", "gone", "moved", "without lines", "cannot be cited"],
+    ids=["changed", "gone", "without lines", "cannot be cited"],
 )
 def test_what_cannot_be_cited_as_it_stands_is_looked_up(told: str) -> None:
     found = answer(

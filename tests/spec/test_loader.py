@@ -147,8 +147,6 @@ def test_a_bad_task_is_one_message_with_file_line_field_and_what_is_allowed(
 @pytest.mark.parametrize(
     "line",
     [
-        "memory: {scope: project}",
-        "memory: {runs: true}",
         "redact: [personal]",
         "redact: []",
     ],

@@ -6,6 +6,7 @@ import pytest
 
 from orchestrator.errors import SpecError
 from orchestrator.resources import data_root
+from orchestrator.spec.foreign import available_tools
 from orchestrator.spec.profile import Profile
 from orchestrator.spec.profile_file import read_profile
 from orchestrator.spec.profiles import LEAD, allowed_tools, discover, select
@@ -326,5 +327,8 @@ class TestAllowedTools:
         assert "submit_findings" not in tools
 
     def test_what_the_run_does_not_have_is_left_out(self) -> None:
-        tools = allowed_tools(self.profile(tools=["memory", "grep"]), is_lead=False)
+        available = available_tools((), has_memory=False)
+        tools = allowed_tools(
+            self.profile(tools=["memory", "grep"]), is_lead=False, available=available
+        )
         assert "memory" not in tools

@@ -29,7 +29,7 @@ def about(
     compared: Compared | None,
     most: int,
 ) -> list[Found]:
-    """Return the entries that fit one of the parts best, the best first.
+    """Return the entries that fit the parts best: the best of each, then the next.
 
     Args:
         connection: sees one state of the index.
@@ -38,17 +38,19 @@ def about(
         compared: the likeness of all pieces to each of them; None: words alone.
         most: entries at most.
     """
-    best: dict[tuple[str, str], Found] = {}
+    best: dict[tuple[str, str], tuple[int, Found]] = {}
     for at, part in enumerate(parts):
         known = _known(connection, counts, part)
         if not known.terms:
             continue
         one = None if compared is None else (compared[0], [compared[1][at]])
-        for found in search(connection, counts, [known], one, most, share=SHARE):
+        hits = search(connection, counts, [known], one, most, share=SHARE)
+        for rank, found in enumerate(hits):
             before = best.get((found.topic, found.key))
-            if before is None or found.score > before.score:
-                best[found.topic, found.key] = found
-    return sorted(best.values(), key=lambda found: -found.score)[:most]
+            if before is None or (rank, -found.score) < (before[0], -before[1].score):
+                best[found.topic, found.key] = rank, found
+    ranked = sorted(best.values(), key=lambda each: (each[0], -each[1].score))
+    return [found for _, found in ranked[:most]]
 
 
 def _known(

@@ -25,8 +25,6 @@ _WORDS = {
         "changed since, so it was not relied on.",
         "gone": "Memory was stale here: its entry {day} says “{said}”, and {where} is "
         "gone, so it was not relied on.",
-        "moved": "Memory has an entry {day}: “{said}”; its lines in {where} have moved "
-        "since, so they were to be looked up again.",
         "other": "Memory has an entry {day}: “{said}” ({where}); no lines of it can be "
         "cited, so it was not relied on.",
         "hint": "A hint from memory, {day} and without evidence to check: “{said}”",
@@ -42,7 +40,6 @@ _WORDS = {
         "此后已改动，故未采用。",
         "gone": "此处记忆已过时（stale）：{day}条目写着“{said}”，而 {where} "
         "已不存在，故未采用。",
-        "moved": "记忆中有{day}条目：“{said}”；它在 {where} 中的行已移动，须重新查找。",
         "other": "记忆中有{day}条目：“{said}”（{where}）；没有可引用的行，故未采用。",
         "hint": "记忆中的线索（hint，{day}，没有可核对的出处）：“{said}”",
         "top": "> 来自记忆（from memory），没有重新阅读：{numbers}。",
@@ -90,7 +87,7 @@ def note_on(results: Sequence[AgentResult], *, chinese: bool) -> list[str]:
 
 
 def _doubt(entry: Remembered, words: Mapping[str, str]) -> str:
-    name = entry.state if entry.state in ("changed", "gone", "moved") else "other"
+    name = entry.state if entry.state in ("changed", "gone") else "other"
     return _told(name, entry, words)
 
 

@@ -40,7 +40,7 @@ _TICKED = re.compile(r"`([^`]+)`")
 _STATES: tuple[tuple[State, re.Pattern[str]], ...] = (
     ("gone", re.compile(r"\bgone\b|\bmissing\b|不存在", re.IGNORECASE)),
     ("changed", re.compile(r"\bstale\b|\bchanged since\b|过时", re.IGNORECASE)),
-    ("moved", re.compile(r"\bmoved\b|\bother lines\b|移动", re.IGNORECASE)),
+    ("moved", re.compile(r"\bmoved\b|移动", re.IGNORECASE)),
     ("unchanged", re.compile(r"\bunchanged\b|未变", re.IGNORECASE)),
 )
 _FOUND_FOR = re.compile(r"^(?:Found for: |问题：)(?P<asked>.+)$")
@@ -95,10 +95,9 @@ class Remembered:
     def is_firm(self) -> bool:
         """Whether it can be relied on without another look.
 
-        Lines that have moved are no longer where the entry says, so that they cannot
-        be cited before they are found again.
+        Lines that have moved are named where they are now.
         """
-        return self.state == "unchanged" and self.spot is not None
+        return self.state in ("unchanged", "moved") and self.spot is not None
 
     @property
     def is_hint(self) -> bool:
