@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -172,28 +174,49 @@ def test_a_folder_that_is_a_link_is_refused(desk: Desk, other: Memory) -> None:
             work()
 
 
-@pytest.fixture
-def read_only(desk: Desk) -> Desk:
-    """A scope that this user may only read."""
+LOOKS = """
+import json, sys
+from pathlib import Path
+from orchestrator.errors import StoreError
+from orchestrator.memory.keeping import Author, Put
+from orchestrator.memory.memory import Memory
+
+memory = Memory(
+    Path(sys.argv[1]), workspace=None, redact=str, today=lambda: "2026-11-29"
+)
+try:
+    memory.keep([Put("a.md", "l", "v")], Author("r", "lead"))
+    kept = ""
+except StoreError as error:
+    kept = str(error)
+print(json.dumps({
+    "problem": memory.problem(),
+    "topics": [about.path for about in memory.topics()],
+    "found": [known.entry.key for known in memory.recall(["zebra"])],
+    "notice": memory.notice,
+    "kept": kept,
+}))
+"""
+"""Uses a memory, and tells what came of it."""
+
+
+def test_what_can_only_be_read_is_read_and_searched(desk: Desk) -> None:
     desk.put("k", "zebra")
-    if os.geteuid() == 0:
-        pytest.skip("an administrator may write everywhere")
-    desk.folder.chmod(0o555)
-    (desk.folder / ".index").chmod(0o555)
-    return desk
+    # An administrator may write everywhere but on what is mounted read-only.
+    away = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--tmpfs", "/dev/shm"]
+    script = [sys.executable, "-c", LOOKS, str(desk.folder)]
+    done = subprocess.run(
+        [*away, "--setenv", "TMPDIR", "/dev/shm", *script],
+        capture_output=True,
+        check=True,
+    )
 
-
-def test_what_can_only_be_read_is_read_and_searched(read_only: Desk) -> None:
-    memory = read_only.memory()
-
-    assert "permission denied" in memory.problem()
-    assert [about.path for about in memory.topics()] == ["auth.md"]
-    assert [k.entry.key for k in memory.recall(["zebra"])] == ["k"]
-    assert "the index is not kept" in memory.notice
-    with pytest.raises(StoreError, match="cannot be"):
-        read_only.put("l", "v")
-    (read_only.folder / ".index").chmod(0o755)
-    read_only.folder.chmod(0o755)
+    told = json.loads(done.stdout)
+    assert "permission denied" in told["problem"]
+    assert told["topics"] == ["auth.md"]
+    assert told["found"] == ["k"]
+    assert "the index is not kept" in told["notice"]
+    assert "cannot be" in told["kept"]
 
 
 def test_a_file_in_the_way_of_the_folder_is_told(desk: Desk) -> None:

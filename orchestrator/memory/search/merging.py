@@ -16,9 +16,9 @@ __all__ = ["Compared", "Found", "search"]
 
 Compared = tuple[Calibration, list[Likeness]]
 
-LEAST_BY_WORDS: Final = 0.55
+LEAST_BY_WORDS: Final = 0.6
 """Evidence that an answer needs where there are words alone."""
-LEAST: Final = 1.2
+LEAST: Final = 1.3
 """Evidence that it needs with vectors: by words and by likeness together."""
 ENOUGH_BY_WORDS: Final = 0.75
 """Evidence by words that needs no likeness: names have little meaning."""

