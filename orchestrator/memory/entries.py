@@ -51,6 +51,7 @@ _PLACE: Final = re.compile(
 )
 _WAS: Final = re.compile(r"(.*?)(?:[ \t]*\((\d{4}-\d{2}-\d{2})\))?")
 _BLANKS: Final = re.compile(r"[\s_-]+")
+_TO_BLANKS: Final = {ord("_"): " ", ord("-"): " "}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,8 @@ class Topic:
 
 def folded_key(key: str) -> str:
     """Return what two spellings of one key have in common."""
+    if key.isascii():  # nearly all are, and files hold many
+        return " ".join(key.translate(_TO_BLANKS).split()).lower()
     plain = unicodedata.normalize("NFKC", key)
     return _BLANKS.sub(" ", plain).strip().casefold()
 

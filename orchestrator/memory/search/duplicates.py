@@ -24,9 +24,14 @@ LEAST_HELD: Final = 0.9
 """Share of the shorter text, weighted by rareness, that the longer one holds."""
 LEAST_ALIKE: Final = 0.5
 """Share of both texts together that is in both."""
+LEAST_SHARED: Final = 0.4
+"""Share of the words of the shorter text that the longer one holds."""
 LEAST_BY_VECTORS: Final = (0.6, 8.5)
 """So much is enough where texts are so many deviations nearer than unrelated ones."""
-_MOST_TERMS: Final = 40
+_MOST_TERMS: Final = 16
+_ROWS_RANKED: Final = 200
+_MOST_COMPARED: Final = 6
+"""What says the same holds the rarest words, so that few need a closer look."""
 _MOST_FOUND: Final = 5
 _NEGATIONS: Final = frozenset(
     {
@@ -59,7 +64,15 @@ def duplicates(
     wanted = sorted(spread.of_terms, key=lambda term: -spread.weight(term))
     query = Asked(tuple(wanted[:_MOST_TERMS]), Numbers())
     found: dict[str, Found] = {}
-    for hit in ranking.candidates(connection, query, Numbers(), spread):
+    hits = ranking.candidates(
+        connection,
+        query,
+        Numbers(),
+        spread,
+        rows_ranked=_ROWS_RANKED,
+        most=_MOST_COMPARED,
+    )
+    for hit in hits:
         sql = (
             "SELECT topic, key, text FROM pieces JOIN entries ON entries.id = entry"
             " WHERE pieces.id = ?"
@@ -95,6 +108,8 @@ def _sameness(
     theirs = plain_terms(other)
     if _figures(own) != _figures(theirs) or _negations(text) != _negations(other):
         return 0.0
+    if len(theirs.intersection(own)) < LEAST_SHARED * min(len(theirs), len(own)):
+        return 0.0  # rare words alone cannot make up for so many
     spread = ranking.counted(connection, counts, [Term((t,)) for t in {*own, *theirs}])
 
     def weight(terms: Iterable[str]) -> float:

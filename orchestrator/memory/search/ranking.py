@@ -141,9 +141,24 @@ def _has_sibling(connection: sqlite3.Connection, shape: str) -> bool:
 
 
 def candidates(
-    connection: sqlite3.Connection, query: Asked, numbers: Numbers, spread: Spread
+    connection: sqlite3.Connection,
+    query: Asked,
+    numbers: Numbers,
+    spread: Spread,
+    *,
+    rows_ranked: int = _RARE_ROWS,
+    most: int = _CANDIDATES,
 ) -> list[Hit]:
-    """Return the pieces that hold the rarest terms of a query, the best first."""
+    """Return the pieces that hold the rarest terms of a query, the best first.
+
+    Args:
+        connection: sees one state of the index.
+        query: what is looked for.
+        numbers: that may not be confused.
+        spread: how common its terms are.
+        rows_ranked: rows that SQLite ranks at most, but for one very common term.
+        most: pieces at most.
+    """
     terms = [term for term in query.terms if spread.of_terms[term]]
     if not terms:
         return []
@@ -151,34 +166,34 @@ def candidates(
     if spread.of_terms[terms[0]] > _RARE_ROWS:
         rows = _with_most(connection, terms, numbers)
     else:
-        rows = _ranked(connection, _rarest(terms, spread), numbers)
+        rarest = _rarest(terms, spread, rows_ranked)
+        rows = _ranked(connection, rarest, numbers, most)
     if not rows:
         return []
     average = sum(len(row[2]) + len(row[3]) for row in rows) / len(rows)
     hits = [_judged(row, query, numbers, spread, average) for row in rows]
-    return heapq.nlargest(
-        _CANDIDATES, [hit for hit in hits if hit], key=lambda hit: hit.score
-    )
+    return heapq.nlargest(most, [hit for hit in hits if hit], key=lambda hit: hit.score)
 
 
-def _rarest(terms: Sequence[Term], spread: Spread) -> list[Term]:
+def _rarest(terms: Sequence[Term], spread: Spread, most: int) -> list[Term]:
     """Return the first terms, as many as may be ranked in a moment.
 
     Args:
         terms: the rarest first.
         spread: how common they are.
+        most: rows with any of them, but for the first.
     """
     chosen, rows = list[Term](), 0
     for term in terms:
         rows += spread.of_terms[term]
-        if chosen and rows > _RARE_ROWS:
+        if chosen and rows > most:
             break
         chosen.append(term)
     return chosen
 
 
 def _ranked(
-    connection: sqlite3.Connection, terms: Sequence[Term], numbers: Numbers
+    connection: sqlite3.Connection, terms: Sequence[Term], numbers: Numbers, most: int
 ) -> list[_Row]:
     """Return the pieces with any of the terms that SQLite ranks first."""
     match = " OR ".join(map(_any_form, terms))
@@ -188,7 +203,7 @@ def _ranked(
         " ORDER BY bm25(words, ?, 1.0) LIMIT ?) AS best"
         " JOIN pieces ON pieces.id = best.rowid"
     )
-    found = (_with_strict(match, numbers), _HEADING, _CANDIDATES)
+    found = (_with_strict(match, numbers), _HEADING, most)
     return connection.execute(sql, found).fetchall()
 
 
