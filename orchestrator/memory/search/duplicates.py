@@ -28,9 +28,9 @@ LEAST_SHARED: Final = 0.4
 """Share of the words of the shorter text that the longer one holds."""
 LEAST_BY_VECTORS: Final = (0.6, 8.5)
 """So much is enough where texts are so many deviations nearer than unrelated ones."""
-_MOST_TERMS: Final = 16
-_ROWS_RANKED: Final = 200
-_MOST_COMPARED: Final = 6
+_MOST_TERMS: Final = 8
+_ROWS_RANKED: Final = 100
+_MOST_COMPARED: Final = 4
 """What says the same holds the rarest words, so that few need a closer look."""
 _MOST_FOUND: Final = 5
 _NEGATIONS: Final = frozenset(
