@@ -21,8 +21,9 @@ from orchestrator.access import (
     endpoint_problem,
 )
 from orchestrator.cli.knocking import State, knock
-from orchestrator.errors import SpecError, StoreError
+from orchestrator.errors import EmbedderError, SpecError, StoreError
 from orchestrator.extras import how_to_install
+from orchestrator.memory.embedding import embedder_of
 from orchestrator.models.price_file import own_prices
 from orchestrator.security.sandbox import available
 from orchestrator.settings import Settings
@@ -58,12 +59,12 @@ def examine(env: Mapping[str, str], runs_dir: Path) -> Iterator[Check]:
     yield _sandbox()
     source = credential_source(env)
     yield _credentials(env, source)
-    yield from _settings(Settings.load(env))
+    yield from _settings(Settings.load(env), env)
     yield _endpoint(env, is_needed=bool(source))
     yield _runs(runs_dir)
 
 
-def _settings(settings: Settings) -> Iterator[Check]:
+def _settings(settings: Settings, env: Mapping[str, str]) -> Iterator[Check]:
     """Yield what holds for all runs; of what may be unset only what is set."""
     yield Check(
         "models",
@@ -77,6 +78,10 @@ def _settings(settings: Settings) -> Iterator[Check]:
         yield Check("endpoint lacks", "ok", f"{left_out}: left out of every request")
     if settings.prices is not None:
         yield _prices(settings.prices)
+    if settings.embedder:
+        yield _embedder(settings, env)
+    if settings.memory_dir is not None:
+        yield Check("memory", "ok", f"in {settings.memory_dir}")
 
 
 def _prices(path: Path) -> Check:
@@ -89,6 +94,17 @@ def _prices(path: Path) -> Check:
     day = f"newest of {dated}" if dated else f"changed on {changed}"
     entries = "1 entry" if len(own) == 1 else f"{len(own)} entries"
     return Check("prices", "ok" if own else "note", f"{path}: {entries}, {day}")
+
+
+def _embedder(settings: Settings, env: Mapping[str, str]) -> Check:
+    """Ask it for one vector; memory is searched by words where it has none."""
+    name = settings.embedder
+    try:
+        embedder = embedder_of(settings, env)
+        vectors = embedder.embed(["memory"]) if embedder is not None else []
+    except (EmbedderError, SpecError) as error:
+        return Check("embedder", "problem", f"{name}: {error}")
+    return Check("embedder", "ok", f"{name}: vectors of {len(vectors[0])} numbers")
 
 
 def _credentials(env: Mapping[str, str], source: str) -> Check:

@@ -53,6 +53,8 @@ _INTERESTING = frozenset(
         "brief.reused",
         "control.received",
         "limit.reached",
+        "memory.kept",
+        "memory.recalled",
         "model.failed",
         "model.replaced",
         "model.retried",

@@ -11,6 +11,7 @@ import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from functools import cache
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
@@ -179,11 +180,17 @@ def embedder_of(settings: Settings, env: Mapping[str, str]) -> Embedder | None:
         if not is_installed("semantic"):
             told = f"`local` is not installed; {how_to_install('semantic')}"
             raise SpecError(told, field="ORCHESTRATE_EMBEDDER")
-        from orchestrator.memory.local_embedder import (  # noqa: PLC0415 - an extra
-            LocalEmbedder,
-        )
-
-        return LocalEmbedder()
+        return _local()
     model = chosen.removeprefix("openai:")
     key = env.get(KEY_VARIABLE, "").strip()
     return OpenAiEmbedder(settings.embedder_url, model, key)
+
+
+@cache
+def _local() -> Embedder:
+    """Return the one encoder of this process: its weights take 154 MB."""
+    from orchestrator.memory.local_embedder import (  # noqa: PLC0415 - an extra
+        LocalEmbedder,
+    )
+
+    return LocalEmbedder()

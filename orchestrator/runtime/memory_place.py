@@ -56,21 +56,29 @@ def run_memory(
     return RunMemory(run, memory, earlier, redact)
 
 
-def check_memory(task: Task, settings: Settings, env: Mapping[str, str]) -> None:
+def check_memory(
+    task: Task, settings: Settings, env: Mapping[str, str]
+) -> tuple[str, ...]:
     """Refuse a task whose memory cannot be written, before anything is spent.
+
+    Returns:
+        What there is to tell of it, a line each.
 
     Raises:
         SpecError: it says why, and what is allowed.
     """
     if not task.memory.has_entries:
-        return
-    memory = Memory(_folder(task, settings, env), workspace=None, redact=str, today=str)
+        return ()
+    embedder_of(settings, env)
+    folder = _folder(task, settings, env)
+    memory = Memory(folder, workspace=None, redact=str, today=str)
     if problem := memory.problem():
         raise SpecError(
             f"{problem}; set `ORCHESTRATE_MEMORY_DIR` to a folder that can be written, "
             "or leave memory out",
             field="memory.scope",
         )
+    return (f"memory: {task.memory.scope}, in {folder}",)
 
 
 def _folder(task: Task, settings: Settings, env: Mapping[str, str]) -> Path:

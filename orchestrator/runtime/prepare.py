@@ -129,7 +129,7 @@ def prepare(
     tools = load_tools(task.tools, folders=(folder, here), taken=OUR_TOOLS)
     skills = find_skills([Path(each) for each in task.skills])
     servers = mcp_servers(task.mcp_servers, env)
-    check_memory(task, settings, env)
+    told_of_memory = check_memory(task, settings, env)
     usd, notices = usd_limit(task, models, profiles, price_of)
     return Prepared(
         task=task,
@@ -147,6 +147,7 @@ def prepare(
             *sandbox_notices(task.permissions),
             *_unused_permissions(task, models),
             *server_notices(task.mcp_servers),
+            *told_of_memory,
             *depth_notices(task.limits, profiles.subagents.values()),
             *fallback_notices(models, profiles),
             *summary_notices(task, models),
