@@ -169,7 +169,7 @@ def _numbers_of(
             window_tokens=known_window(model, policy.window_tokens),
             fixed_tokens=fixed,
             max_output_tokens=output,
-            has_memory=task.memory.has_entries,
+            has_memory=task.memory.is_on,
         )
     except SpecError as error:
         raise SpecError(

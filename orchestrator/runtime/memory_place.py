@@ -32,7 +32,7 @@ def run_memory(
     Raises:
         SpecError: the place of memory, or a setting, cannot be meant.
     """
-    if not (task.memory.has_entries or task.memory.runs):
+    if not task.memory.is_on:
         return None
     embedder = embedder_of(host.settings, host.env)
     memory = None

@@ -73,6 +73,11 @@ class Memory(_Part):
     """What earlier runs on this workspace found and reported can be recalled."""
 
     @property
+    def is_on(self) -> bool:
+        """Return whether agents are shown anything of it."""
+        return self.has_entries or self.runs
+
+    @property
     def has_entries(self) -> bool:
         """Return whether agents have entries to read and write."""
         return self.scope != "none"

@@ -9,9 +9,11 @@ from typing import Any
 import anyio
 import pytest
 from long_work import LongWork, lay_parts, summary
+from made_up_secrets import JWT
 from refund_runs import FILES, LINE, OTHER, READ, sent
-from run_bench import Ended, RunBench, finish, item, submit
+from run_bench import Ended, RunBench, finish, in_turn, item, submit
 
+from orchestrator.errors import SpecError
 from orchestrator.messages import text_of
 from orchestrator.models.base import ModelRequest
 from orchestrator.runtime.replaying.replay import replay
@@ -370,3 +372,92 @@ async def test_after_a_compaction_what_fits_the_open_work_is_shown(
     assert edits[0]["parts"]["memory"] > 0
     # It stays in sight where nothing has taken its place.
     assert "Utrecht" in edits[-1]["text"]
+
+
+async def test_earlier_runs_are_recalled_with_the_run_as_source(
+    bench: RunBench,
+) -> None:
+    first = await bench.play([sent("One"), finish(REPORT)], {"One": WORKER})
+    asked = call("recall", query="how long a refund takes", where="memory")
+    second = await bench.play(
+        [asked, finish(REPORT)], {}, model=MEMORY["model"], memory={"runs": True}
+    )
+
+    (found,) = second.results("recall")
+    assert f"run `{first.result.id}`" in found
+    assert "`refunds.md:1` unchanged" in found
+    assert second.result.state == "done", second.result.missing
+    assert f"run `{first.result.id}`" in first_words(second)
+    tools = {tool["name"] for tool in second.requests[0].tools}
+    assert "memory" not in tools
+    assert not second.events("memory.kept")
+    assert not memory_of(bench).exists()
+
+
+async def test_another_model_that_writes_summaries_is_given_the_conversation(
+    bench: RunBench,
+) -> None:
+    model = {**MEMORY["model"], "summaries": "claude-haiku-5-5"}
+
+    def play(request: ModelRequest) -> Step | Awaitable[Step]:
+        words = text_of(request.messages[0]["content"])
+        if words.startswith("<record>"):
+            assert not request.tools
+            assert REPORT in words
+            return LEARNED
+        return lead(request) if "# Objective\n\nExplain" in words else worker(request)
+
+    lead = in_turn(sent("One"), finish(REPORT))
+    worker = in_turn(*WORKER)
+    ended = await bench.run(ScriptedModel(play), model=model, memory=MEMORY["memory"])
+
+    assert [r.model for r in ended.requests][-1] == "claude-haiku-5-5"
+    (kept,) = told(ended, "memory.kept")
+    assert (kept["by"], len(kept["outcomes"])) == ("model", 3)
+
+
+async def test_a_secret_that_a_person_wrote_into_memory_reaches_nobody(
+    bench: RunBench,
+) -> None:
+    key = JWT
+    bench.write(
+        ".orchestrate/memory/shop.md",
+        f"## Refunds in the shop system\n\nHow long refunds take: key {key}.\n",
+    )
+    asked = call("recall", query="refunds shop system", where="memory")
+    seen = call("memory", command="view", path="/memories/shop.md")
+    ended = await bench.play([[asked, seen], finish("Done."), "nothing"], {}, **MEMORY)
+
+    assert "Refunds in the shop system" in first_words(ended)
+    assert all(key.encode() not in content for _, content in ended.everything())
+    assert all(key not in str(request.messages) for request in ended.requests)
+
+
+async def test_memory_that_cannot_be_written_is_told_before_anything_is_spent(
+    bench: RunBench,
+) -> None:
+    bench.write(".orchestrate", "a file is in the way")
+
+    with pytest.raises(SpecError, match="is no folder") as caught:
+        await bench.play([finish("Done.")], {}, **MEMORY)
+
+    assert caught.value.field == "memory.scope"
+    assert not list(bench.runs.glob("*"))
+
+
+async def test_what_is_true_of_a_user_is_there_in_another_workspace(
+    bench: RunBench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ORCHESTRATE_MEMORY_DIR", str(tmp_path / "memory"))
+    await learns(bench)
+    (tmp_path / "other").mkdir()
+    other = RunBench(tmp_path / "other", FILES)
+    of_user = {**MEMORY, "memory": {"scope": "user"}}
+    lead: list[Step] = [sent("One"), finish(REPORT), LEARNED]
+    await bench.play(lead, {"One": WORKER}, **of_user)
+    project = await other.play([finish("Done."), "nothing"], {}, **MEMORY)
+    user = await other.play([finish("Done."), "nothing"], {}, **of_user)
+
+    assert "14 days" not in first_words(project)
+    assert "A refund takes 14 days" in first_words(user)
+    assert "`refunds.md:1`)" in first_words(user)  # nothing is said of its state

@@ -579,6 +579,22 @@ class TestDoctor:
         assert asked[0].startswith("/some/prefix/v1/messages ")
         assert not (here / "runs").exists()
 
+    def test_the_embedder_is_asked_for_a_vector(
+        self, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    ) -> None:
+        monkeypatch.setenv("no_proxy", "*")
+        monkeypatch.setenv("ORCHESTRATE_EMBEDDER", "openai:tiny")
+        vector = b'{"data": [{"index": 0, "embedding": [0.5, 1.0, 2.0]}]}'
+        with answers(200, vector) as (url, _asked):
+            monkeypatch.setenv("ORCHESTRATE_EMBEDDER_URL", url)
+            _, checks = self.run(capsys)
+        status, gone = self.run(capsys)
+
+        assert checks["embedder"]["found"] == "openai:tiny: vectors of 3 numbers"
+        assert gone["embedder"]["state"] == "problem"
+        assert "cannot be reached" in gone["embedder"]["found"]
+        assert status == 1
+
     @pytest.mark.parametrize(
         ("status", "body", "state"),
         [

@@ -477,7 +477,7 @@ def test_a_log_of_an_older_version_and_lost_texts_are_read_as_far_as_they_go(
 
     assert found.was.usd == whole.was.usd
     assert found.own.clears == whole.own.clears
-    assert found.own.usd == pytest.approx(whole.own.usd, rel=0.02)
+    assert found.own.usd == pytest.approx(whole.own.usd, rel=0.03)
     assert found.was.sight.uses == 0
 
 
