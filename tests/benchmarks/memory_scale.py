@@ -3,7 +3,8 @@
     python tests/benchmarks/memory_scale.py [TOPICS] [ENTRIES] [VECTORS] [QUERIES]
 
 TOPICS files of ENTRIES entries are indexed, searched by rare and by very common words,
-and one entry is changed again and again. Then as many entries as VECTORS get vectors of
+and one entry is changed again and again; the same of a whole scope, whose writes lock,
+read, judge, replace and sync a file. Then as many entries as VECTORS get vectors of
 the local encoder; the encoder's own time for a question is a row of its own. Memory is
 that of a process that opens the index and searches it, beyond one that only imports it.
 """
@@ -25,8 +26,10 @@ from typing import Final
 from stopwatch import print_table
 
 from orchestrator.extras import is_installed
-from orchestrator.memory.entries import Entry, Topic
+from orchestrator.memory.entries import Entry, Topic, topic_text
+from orchestrator.memory.keeping import Author, Put
 from orchestrator.memory.local_embedder import LocalEmbedder
+from orchestrator.memory.memory import Memory
 from orchestrator.memory.search.index import Index
 
 TOPICS, ENTRIES, VECTORS, QUERIES = 2_000, 50, 10_000, 200
@@ -72,7 +75,10 @@ def main(
     """Print the table."""
     with tempfile.TemporaryDirectory() as folder:
         made = [topic(number, entries) for number in range(topics)]
-        rows = [*by_words(Path(folder) / "words.sqlite", made, queries)]
+        rows = [
+            *by_words(Path(folder) / "words.sqlite", made, queries),
+            *by_scope(Path(folder) / "scope", made, queries),
+        ]
         if is_installed("semantic"):
             part = made[: max(vectors // entries, 1)]
             rows += by_vectors(Path(folder) / "vectors.sqlite", part, queries)
@@ -116,6 +122,34 @@ def by_words(path: Path, made: Sequence[Topic], queries: int) -> list[tuple[str,
         *rows,
         ("memory of a search", f"{beyond:.0f}", f"{whole:.0f}", "MB (of all: right)"),
         ("file, 1,000 entries", f"{size:.2f}", "", "MB"),
+    ]
+
+
+def by_scope(
+    folder: Path, made: Sequence[Topic], queries: int
+) -> list[tuple[str, ...]]:
+    """Return the rows of a scope of files, its index included."""
+    folder.mkdir()
+    for each in made:
+        (folder / each.path).write_text(topic_text(each), encoding="utf-8")
+    scope = Memory(folder, workspace=None, redact=str, today=lambda: "2026-11-30")
+    author = Author("20261130-120000-bench-0000", "lead")
+    rng = random.Random(4)
+
+    def keep(number: int, *, turn: int) -> None:
+        value = f"The {word(rng)} of {word(rng)} takes {turn} of {word(rng)}."
+        put = Put(made[number % len(made)].path, f"new key {number}", value)
+        scope.keep([put], author)
+
+    scope.recall(["anything"])  # makes the index
+    new = [spent(partial(keep, number, turn=1)) for number in range(WRITES)]
+    known = [spent(partial(keep, number, turn=2)) for number in range(WRITES)]
+    asked = [f"{rng.choice(_COMMON)} {word(rng)} {word(rng)}" for _ in range(queries)]
+    recalled = [spent(partial(scope.recall, [each])) for each in asked]
+    return [
+        ("scope: keep of a known key, synced", *two(known), "ms"),
+        ("scope: keep of a new key, synced", *two(new), "ms"),
+        ("scope: recall, files looked at", *two(recalled), "ms"),
     ]
 
 
