@@ -33,7 +33,8 @@ def lead(request: ModelRequest) -> Step:
     """Reads, reports, and says what it learned."""
     said = [m for m in request.messages if m["role"] == "assistant"]
     used = sum(bool(tool_calls(message["content"])) for message in said)
-    return [READ, finish(REPORT), LEARNED][used]
+    steps: list[Step] = [READ, finish(REPORT), LEARNED]
+    return steps[used]
 
 
 async def cut_off(bench: RunBench, whole: Ended, lines: list[str]) -> Ended:

@@ -33,7 +33,7 @@ _WORDS = {
         "many": "questions {number}",
     },
     True: {
-        "day": "{when} 的",
+        "day": " {when} 的",
         "no_day": "无日期的",
         "note": "（来自{day}记忆（from memory），所引行此后未变）",
         "changed": "此处记忆已过时（stale）：{day}条目写着“{said}”，而 {where} "
