@@ -194,6 +194,11 @@ def test_every_kind_has_a_sentence_of_one_line(kind: str) -> None:
             "busy",
         ),
         ("moon.risen", {"phase": "full"}, "phase=full"),
+        (
+            "memory.kept",
+            {"by": "model", "outcomes": [], "failure": "the disk is full"},
+            "memory is not brought up to date: the disk is full",
+        ),
     ],
 )
 def test_sentences_say_what_happened(

@@ -68,9 +68,10 @@ def results_from(
                 place.note = words["note"].format(day=_day(entry, words))
                 result.places.append(place)
         told = [_doubt(entry, words) for entry in found.doubtful]
-        told += [_told("hint", entry, words) for entry in found.hints]
         result.remarks = told[:MAX_REMARKS]
-        if result.places or result.remarks:
+        hints = found.hints[: MAX_REMARKS - len(result.remarks)]
+        result.hints = {each.said: _told("hint", each, words) for each in hints}
+        if result.places or result.remarks or result.hints:
             results.append(result)
     return results
 
