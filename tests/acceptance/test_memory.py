@@ -224,6 +224,25 @@ async def test_a_run_that_goes_on_is_told_what_it_was_told(bench: RunBench) -> N
     assert text_of(again.requests[0].messages[0]["content"]) == first_words(second)
 
 
+async def test_a_file_that_is_no_utf8_breaks_no_run(bench: RunBench) -> None:
+    folder = memory_of(bench)
+    folder.mkdir(parents=True)
+    written = "退款要14天。".encode("gbk")
+    (folder / "old.md").write_bytes(
+        b"%b\n\n## Refund %b\n\nrefund %b\n" % ((written,) * 3)
+    )
+    looks = [
+        call("memory", command="view", path="/memories"),
+        call("memory", command="view", path="/memories/old.md"),
+        call("recall", query="refund", where="memory"),
+    ]
+    ended = await bench.play([looks, finish("Done."), LEARNED], {}, **MEMORY)
+
+    assert ended.result.state == "done"
+    assert "old.md" in first_words(ended)
+    assert written in (folder / "old.md").read_bytes()
+
+
 async def test_a_run_that_goes_on_may_cite_what_memory_showed_it(
     bench: RunBench,
 ) -> None:
