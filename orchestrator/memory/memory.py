@@ -37,6 +37,7 @@ __all__ = ["About", "Known", "Memory", "State"]
 MOST_BESIDE: Final = 20
 """Earlier changes of one call that a new entry is compared with, the last ones."""
 _TIDIED: Final = f"{OWN}/tidied"
+_SAME: Final[tuple[State, ...]] = ("unchanged", "moved")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,8 @@ class Known:
     Attributes:
         topic: its file.
         entry: as it is in the file; lines of evidence that have moved, as they are now.
-        state: of its evidence, the worst of all places.
+        state: of its evidence, the worst of all places. Lines vouch for what the
+            program wrote from them; for what a person made of it they are `unknown`.
         states: of each place.
     """
 
@@ -298,6 +300,8 @@ class Memory:
 
 def _known(path: str, entry: Entry, seals: Seals) -> Known:
     states = tuple(map(seals.state, entry.evidence))
+    if entry.is_by_a_person:  # the lines were compared with what it said before
+        states = tuple("unknown" if each in _SAME else each for each in states)
     return Known(path, seals.now(entry), worst(states), states)
 
 
