@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from refund_runs import FILES, LINE, OTHER, READ, sent
 from run_bench import Ended, RunBench, finish, in_turn, item, submit
 
 from orchestrator.errors import SpecError
+from orchestrator.events import Event
 from orchestrator.messages import text_of
 from orchestrator.models.base import ModelRequest
 from orchestrator.runtime.replaying.replay import replay
@@ -222,6 +224,33 @@ async def test_a_run_that_goes_on_is_told_what_it_was_told(bench: RunBench) -> N
     assert again.result.state == "done"
     assert [e["why"] for e in told(again, "memory.recalled")] == ["objective", "end"]
     assert text_of(again.requests[0].messages[0]["content"]) == first_words(second)
+
+
+@pytest.mark.parametrize(
+    ("kind", "asks"),
+    [("model.requested", 1), ("model.answered", 0), ("memory.kept", 0)],
+)
+async def test_a_run_killed_as_it_looks_back_goes_on_from_there(
+    bench: RunBench, tmp_path: Path, kind: str, asks: int
+) -> None:
+    left = tmp_path / "left"
+
+    def on_event(event: Event) -> None:
+        is_of_pass = event.data.get("purpose") == "memory"
+        if event.kind == kind and (is_of_pass or kind == "memory.kept"):
+            shutil.copytree(bench.runs, left)
+
+    first = await learns(bench, on_event=on_event)
+    shutil.rmtree(bench.runs)
+    shutil.copytree(left, bench.runs)
+    again = await bench.resume(first.folder, [LEARNED][:asks], {})
+
+    assert again.result.state == "done"
+    assert len(again.requests) == asks  # the report is not asked for again
+    assert len(again.events("report.submitted")) == 1
+    outcomes = told(again, "memory.kept")[-1]["outcomes"]
+    assert [each["what"] for each in outcomes] == ["same"] * 3
+    assert (memory_of(bench) / "refunds.md").read_text().count("\n## ") == 3
 
 
 async def test_recall_finds_entries_by_several_phrasings(bench: RunBench) -> None:
