@@ -427,12 +427,15 @@ async def test_another_model_that_writes_summaries_is_given_the_conversation(
     bench: RunBench,
 ) -> None:
     model = {**MEMORY["model"], "summaries": "claude-haiku-5-5"}
+    braced = "## How long refunds {record} take\n\nHow long refunds {record} take.\n"
+    bench.write(".orchestrate/memory/braces.md", braced)
 
     def play(request: ModelRequest) -> Step | Awaitable[Step]:
         words = text_of(request.messages[0]["content"])
         if words.startswith("<record>"):
             assert not request.tools
-            assert REPORT in words
+            assert words.count(REPORT) == 1
+            assert "refunds {record} take" in words.partition("</record>")[2]
             return LEARNED
         return lead(request) if "# Objective\n\nExplain" in words else worker(request)
 
