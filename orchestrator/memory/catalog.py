@@ -263,7 +263,7 @@ class Catalog:
             StoreError: the index cannot be written.
         """
         self.refresh()
-        self._with_index(lambda index: index.erase("", ""))
+        self._with_index(lambda index: index.compact())
 
     def _must_look(self, writes: int) -> bool:
         look = self._look

@@ -239,11 +239,9 @@ def _without_twins(facts: Sequence[Fact]) -> list[Fact]:
 
 
 def _is_twin(fact: Fact, other: Fact) -> bool:
-    if fact.numbers != other.numbers and fact.path != other.path:
-        return False  # two papers that contradict each other
-    least = SAME_AT_ONE_PLACE if meet(fact.places, other.places) else SAME
     if fact.numbers != other.numbers:
-        return False
+        return False  # perhaps two papers that contradict each other
+    least = SAME_AT_ONE_PLACE if meet(fact.places, other.places) else SAME
     return share(fact.terms, other.terms) >= least
 
 

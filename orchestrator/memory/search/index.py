@@ -89,7 +89,12 @@ class Index:
         self._write(lambda connection: rows.remove(connection, paths))
 
     def find(
-        self, queries: Sequence[str], *, most: int = 5, is_subject: bool = False
+        self,
+        queries: Sequence[str],
+        *,
+        most: int = 5,
+        is_subject: bool = False,
+        share: float = 1.0,
     ) -> list[Found]:
         """Return the entries that fit best, the best first, newer ones among equals.
 
@@ -99,6 +104,7 @@ class Index:
             most: entries at most.
             is_subject: they are no question but what is said of a subject, see
                 `subjects`.
+            share: of the evidence that an answer needs; 0: whatever comes first.
 
         Returns:
             [] where nothing fits well enough.
@@ -116,6 +122,7 @@ class Index:
                 wanted,
                 meaning.likeness(connection, vectors) if meaning else None,
                 most,
+                share=share,
             )
         )
 
@@ -142,9 +149,8 @@ class Index:
 
         return self._read(work)
 
-    def erase(self, topic: str, key: str) -> None:
-        """Take out one entry, so that no byte of it is left in the file."""
-        self._write(lambda connection: rows.erase(connection, topic, key))
+    def compact(self) -> None:
+        """Leave no byte in the file, or beside it, of what was taken out."""
         self._done(self._file.compact)
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from orchestrator.memory.entries import Entry, Topic, folded_key
 from orchestrator.memory.search.pieces import Piece, pieces_of
 from orchestrator.memory.search.words import terms_of
 
-__all__ = ["Stamp", "erase", "fact", "remove", "replace", "set_fact", "stamps"]
+__all__ = ["Stamp", "fact", "remove", "replace", "set_fact", "stamps"]
 
 Stamp = tuple[int, ...]
 """What tells one state of a file from another: time in ns, size, inode."""
@@ -54,15 +54,6 @@ def remove(connection: sqlite3.Connection, topics: Iterable[str]) -> None:
         rows = connection.execute("SELECT id FROM entries WHERE topic = ?", (path,))
         _drop(connection, [row for (row,) in rows.fetchall()])
         connection.execute("DELETE FROM topics WHERE path = ?", (path,))
-
-
-def erase(connection: sqlite3.Connection, topic: str, key: str) -> None:
-    """Take out the rows of one entry."""
-    rows = connection.execute(
-        "SELECT id FROM entries WHERE topic = ? AND folded = ?",
-        (topic, folded_key(_clean(key))),
-    )
-    _drop(connection, [row for (row,) in rows.fetchall()])
 
 
 def fact(connection: sqlite3.Connection, name: str) -> str:
