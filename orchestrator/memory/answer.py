@@ -65,8 +65,8 @@ def _topics(answer: str) -> Iterator[tuple[str, str, str]]:
     before = "\n".join(lines[: ends[0]])
     if before.strip():
         yield DEFAULT_TOPIC, "", before
-    for (start, head), end in zip(heads, ends[1:], strict=True):
-        name, _, description = head.partition(":")
+    for (start, told), end in zip(heads, ends[1:], strict=True):
+        name, _, description = told.partition(":")
         yield topic_path(name), description.strip(), "\n".join(lines[start:end])
 
 

@@ -40,7 +40,6 @@ class Index:
     Safe to use from any number of threads, by any number of processes at once. Each
     method raises `StoreError` where the disk is full, the folder may not be written, or
     another process holds the file for over ten seconds.
-
     """
 
     def __init__(
