@@ -347,6 +347,20 @@ class TestFiles:
         for number in range(6):
             assert keys(index, f"fact{number} fact9") == [f"fact{number} number9"]
 
+    def test_a_file_that_another_process_makes_now_is_waited_for(
+        self, path: Path
+    ) -> None:
+        path.parent.mkdir()
+        other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        other.execute("BEGIN IMMEDIATE")
+        timer = threading.Timer(0.05, other.close)
+        timer.start()
+
+        Index(path).replace(topic(("a", "b")), (1,))
+
+        timer.join()
+        assert len(Index(path).stamps()) == 1
+
 
 def writes(path: Path, number: int, index: Index | None = None) -> None:
     index = index or Index(path)
