@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Final
@@ -227,17 +227,12 @@ def changed(entry: Entry, **fields: object) -> Entry:
 
 def entry_starts(lines: Sequence[str]) -> list[int]:
     """Return the numbers of the lines that begin an entry, counted from 0."""
-    return [number for number, _ in _headings(lines)]
-
-
-def _headings(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    if not any("```" in line or "~~~" in line for line in lines):
-        numbered: Iterator[tuple[int, str]] = iter(enumerate(lines))
-    else:
+    numbered: Iterable[tuple[int, str]] = enumerate(lines)
+    if any("```" in line or "~~~" in line for line in lines):  # few files have any
         numbered = outside_fences(lines)
-    for number, line in numbered:
-        if line.startswith("##") and (key := heading(line)):
-            yield number, key
+    return [
+        number for number, line in numbered if line.startswith("##") and heading(line)
+    ]
 
 
 def heading(line: str) -> str:

@@ -39,7 +39,6 @@ __all__ = [
 INDEX_PAGE: Final = "MEMORY.md"
 OWN: Final = ".index"
 """Of the folder: what the program makes for itself there."""
-LOCK: Final = f"{OWN}/lock"
 MAX_FILE_BYTES: Final = 200_000
 MAX_FILES: Final = 2_000
 MAX_DEPTH: Final = 2

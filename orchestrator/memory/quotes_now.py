@@ -17,9 +17,9 @@ from orchestrator.memory.seals import State, worst
 from orchestrator.security.placeholders import PLACEHOLDER
 from orchestrator.security.workspace import Workspace
 
-__all__ = ["Now", "QuotesNow", "Said"]
+__all__ = ["MAX_FILE_BYTES", "Now", "QuotesNow", "Said"]
 
-MAX_FILE_BYTES = 2_000_000
+MAX_FILE_BYTES: Final = 2_000_000
 """A larger file is not read for one quote: what it holds is `unknown`."""
 MAX_FILES: Final = 200
 """Texts that are kept at a time."""

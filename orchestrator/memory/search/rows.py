@@ -12,7 +12,7 @@ from orchestrator.memory.search.pieces import Piece, pieces_of
 from orchestrator.memory.search.words import terms_of
 from orchestrator.messages import whole_chars
 
-__all__ = ["Stamp", "erase", "fact", "remove", "replace", "set_fact", "stamps"]
+__all__ = ["Stamp", "fact", "remove", "replace", "set_fact", "stamps"]
 
 Stamp = tuple[int, ...]
 """What tells one state of a file from another: time in ns, size, inode."""
@@ -55,15 +55,6 @@ def remove(connection: sqlite3.Connection, topics: Iterable[str]) -> None:
         rows = connection.execute("SELECT id FROM entries WHERE topic = ?", (path,))
         _drop(connection, [row for (row,) in rows.fetchall()])
         connection.execute("DELETE FROM topics WHERE path = ?", (path,))
-
-
-def erase(connection: sqlite3.Connection, topic: str, key: str) -> None:
-    """Take out the rows of one entry."""
-    rows = connection.execute(
-        "SELECT id FROM entries WHERE topic = ? AND folded = ?",
-        (topic, folded_key(whole_chars(key))),
-    )
-    _drop(connection, [row for (row,) in rows.fetchall()])
 
 
 def fact(connection: sqlite3.Connection, name: str) -> str:
