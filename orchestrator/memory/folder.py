@@ -25,6 +25,7 @@ from orchestrator.security import beneath
 
 __all__ = [
     "INDEX_PAGE",
+    "LOCK_S",
     "MAX_FILES",
     "MAX_FILE_BYTES",
     "OWN",

@@ -36,6 +36,8 @@ __all__ = ["About", "Known", "Memory", "State"]
 
 MOST_BESIDE: Final = 20
 """Earlier changes of one call that a new entry is compared with, the last ones."""
+TOUCH_S: Final = 0.5
+"""Longest wait to note that entries were shown; writers are done in milliseconds."""
 _TIDIED: Final = f"{OWN}/tidied"
 _SAME: Final[tuple[State, ...]] = ("unchanged", "moved")
 
@@ -200,8 +202,10 @@ class Memory:
     def touch(self, keys: Collection[str]) -> None:
         """Note that entries were shown today; at most once a day each.
 
+        Whoever has been shown them does not wait long for it.
+
         Raises:
-            StoreError: it cannot be written.
+            StoreError: it cannot be written now.
         """
         today = self._scope.today()
         with suppress(StoreError):
@@ -209,7 +213,7 @@ class Memory:
         wanted = [key for key in keys if self._is_untouched(key, today)]
         if not wanted:
             return
-        with suppress(Changed), self._scope.batch() as batch:
+        with suppress(Changed), self._scope.batch(limit_s=TOUCH_S) as batch:
             for key in wanted:
                 found = batch.find(key)
                 if found is not None and _may_touch(found[1], today):
