@@ -210,7 +210,8 @@ class Catalog:
             for path, (_, keys) in self._keys.items():
                 if wanted in keys and path in files:
                     return path
-            indexed = self._with_index(lambda index: index.topic_of(wanted))
+            plain = _plain(wanted)
+            indexed = self._with_index(lambda index: index.topic_of(plain))
             if indexed is None or indexed not in files or indexed in self._keys:
                 return None
         return indexed if self.load(indexed).entry(key) is not None else None
@@ -385,8 +386,12 @@ def _readable(topic: Topic) -> Topic:
     """Return a topic whose text is UTF-8 throughout; keys are found by it again."""
     if not any(_is_odd(each.raw) for each in topic.entries):
         return topic
-    text = topic_text(topic).encode("utf-8", "replace").decode()
-    return parse_topic(text, topic.path)
+    return parse_topic(_plain(topic_text(topic)), topic.path)
+
+
+def _plain(text: str) -> str:
+    """Return a text without lone surrogates, as the index has it."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _is_odd(text: str) -> bool:

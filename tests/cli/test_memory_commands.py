@@ -459,7 +459,7 @@ class TestImport:
         store(work, today="2026-12-01").keep([put], author)
         put = Put("billing.md", "Currency", "Prices are kept in euros.")
         store(work, today="2026-11-01").forget(["Currency"])
-        (work / ".orchestrate/memory/.index/forgotten").unlink()
+        (work / ".orchestrate/memory/.forgotten").unlink()
         store(work, today="2026-11-01").keep([put], author)
 
         outcomes = as_json(capsys, "import", "all.jsonl")["outcomes"]
