@@ -15,6 +15,7 @@ from orchestrator.memory.entries import (
     folded_key,
     parse_topic,
 )
+from orchestrator.memory.fences import open_fence
 from orchestrator.memory.keeping import Put
 from orchestrator.memory.rules import PERSONS, clean_text, same_value, why_no_entry
 from orchestrator.memory.scope import Scope
@@ -115,6 +116,10 @@ class Edit:
             raise ToolError("nothing was written: its first lines hold a secret")
         if why := why_volatile(head):
             raise ToolError(f"nothing was written: in its first lines, {why}")
+        if open_fence(head.replace("\r", "").split("\n")):
+            raise ToolError(
+                "nothing was written: in its first lines, a block of code is not closed"
+            )
         is_long = len(head) > MAX_HEAD_CHARS
         if is_long or (not after.entries and not is_title_alone(head)):
             raise ToolError(

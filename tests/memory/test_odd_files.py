@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from pathlib import Path
 
 import pytest
 from memory_desk import AUTHOR, Desk
 
 from orchestrator.errors import StoreError, ToolError
-from orchestrator.memory.entries import parse_topic
+from orchestrator.memory.entries import Place, parse_topic
 from orchestrator.memory.folder import Changed, Folder
-from orchestrator.memory.keeping import Drop
+from orchestrator.memory.keeping import Drop, Put
 from orchestrator.memory.rules import FORGOTTEN, PERSONS
+from orchestrator.runtime.toolbox import workspace_of
+from orchestrator.spec.task import Task
 
 VALUE = "Tokens live for 15 minutes."
 
@@ -132,3 +135,38 @@ def test_a_lock_that_was_deleted_is_none(desk: Desk) -> None:
             folder.write(lease, "auth.md", "", before=before)
 
     assert desk.keys() == ["Tokens", "Sign"]
+
+
+def test_an_open_block_of_code_above_the_entries_is_refused(desk: Desk) -> None:
+    desk.put("Tokens", VALUE)
+
+    with pytest.raises(ToolError, match="a block of code is not closed"):
+        command(
+            desk,
+            command="insert",
+            path="/memories/auth.md",
+            insert_line=1,
+            insert_text="```\n",
+        )
+
+
+def test_no_seal_is_taken_of_a_line_with_a_secret(desk: Desk) -> None:
+    desk.redacted = {"4711": "[secret:pin:00000000]"}
+    (desk.work / "a.env").write_text("PIN=4711\nPORT=80\n")
+    places = (Place("a.env", 1), Place("a.env", 2))
+
+    desk.keep(Put("auth.md", "Settings", "They are in a.env.", places))
+
+    (known,) = desk.memory().entries()
+    assert known.states == ("unknown", "unchanged")
+
+
+def test_memory_of_a_project_within_is_hidden(tmp_path: Path) -> None:
+    task = Task(objective="x", workspace=tmp_path)
+    for name in (".orchestrate/memory/a.md", "sub/.orchestrate/memory/a.md"):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True)
+        file.write_text("## Key\n\nValue.\n")
+
+        with pytest.raises(ToolError, match="excluded"):
+            workspace_of(task, None).resolve_file(name)
