@@ -130,7 +130,8 @@ def test_a_lock_that_was_deleted_is_none(desk: Desk) -> None:
     with folder.lock() as lease:
         before = folder.read("auth.md")
         shutil.rmtree(desk.folder / ".index")
-        assert desk.put("Sign", "Signed with RS256.").what == "new"  # by another lock
+        other = desk.put("Sign", "Signed with RS256.", "sign.md")  # by another lock
+        assert other.what == "new"
         with pytest.raises(Changed):
             folder.write(lease, "auth.md", "", before=before)
 
