@@ -17,6 +17,7 @@ from orchestrator.cli.memory_text import one_line
 from orchestrator.cli.output import cut, json_text, safe, terminal_width
 from orchestrator.errors import SpecError
 from orchestrator.events.phrases import count_phrase
+from orchestrator.memory.entries import folded_key
 from orchestrator.memory.exchange import read_records, record_of
 from orchestrator.memory.keeping import Outcome
 from orchestrator.memory.memory import Known, Memory
@@ -127,7 +128,16 @@ def _lines(scope: Scope) -> Iterator[str]:
         return
     store = scope.memory(evidence=False)
     about = {each.path: each for each in store.topics()}
+    written: set[str] = set()
     for known in store.entries():
+        key = folded_key(known.entry.key)
+        if key in written or not known.entry.value.strip():
+            # By hand; `import` would refuse the whole file for it.
+            why = "its key is there twice" if key in written else "it has no value"
+            where = f"{safe(known.entry.key)} in {safe(known.topic)}"
+            print(f"left out: {where}: {why}", file=sys.stderr)
+            continue
+        written.add(key)
         topic = about.get(known.topic)
         title, description = (topic.title, topic.description) if topic else ("", "")
         record = record_of(known.topic, title, description, known.entry)

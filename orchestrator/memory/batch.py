@@ -142,6 +142,16 @@ class Batch:
         self._topics[topic.path] = topic
         return ""
 
+    def why_cut(self, path: str) -> str:
+        """Return why a file is left alone that was read in part, or ""."""
+        self.topic(path)
+        if not self._loaded[path].text.is_cut:
+            return ""
+        return (
+            f"`{path}` has over {MAX_FILE_BYTES // 1000} kB, and what stands at its "
+            "end is not read; a person has to split it"
+        )
+
     def remove(self, path: str) -> None:
         """Take a topic file away with all that is in it.
 
@@ -149,7 +159,8 @@ class Batch:
             Changed: a person changed it meanwhile.
             StoreError: it cannot be removed.
         """
-        self.topic(path)
+        if why := self.why_cut(path):
+            raise StoreError(why)
         self.folder.remove(self.lease, path, before=self._loaded[path].text)
         self._note(Loaded(Topic(path, title_of(path), ""), Text("", None)), ())
 
@@ -188,6 +199,8 @@ class Batch:
         is_gone = not (topic.entries or keeps_empty) and self._is_bare(topic, loaded)
         if not is_gone and loaded.text.found is not None and text == loaded.text.text:
             return False
+        if why := self.why_cut(path):
+            raise StoreError(why)
         if is_gone:
             if loaded.text.found is None:
                 return False

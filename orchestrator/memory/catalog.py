@@ -210,7 +210,8 @@ class Catalog:
             for path, (_, keys) in self._keys.items():
                 if wanted in keys and path in files:
                     return path
-            indexed = self._with_index(lambda index: index.topic_of(wanted))
+            plain = whole_chars(wanted)
+            indexed = self._with_index(lambda index: index.topic_of(plain))
             if indexed is None or indexed not in files or indexed in self._keys:
                 return None
         return indexed if self.load(indexed).entry(key) is not None else None

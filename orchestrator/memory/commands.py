@@ -166,6 +166,8 @@ class Commands:
             if not paths:
                 raise ToolError(f"Error: The path {path} does not exist")
             for each in paths:
+                if why := batch.why_cut(each):
+                    raise ToolError(f"nothing was deleted: {why}")
                 if kept := _persons(batch.topic(each)):
                     raise ToolError(
                         f"nothing was deleted: {kept} in {ROOT}/{each}: {PERSONS}"
@@ -184,11 +186,11 @@ class Commands:
         refuse_index(before)
 
         def change(batch: Batch) -> None:
-            if not self._is_anything(before):
+            paths = self._files(batch, before)
+            if not paths:  # what is no topic is a person's
                 raise ToolError(f"Error: The path {old} does not exist")
             is_file = before in batch.listing.files
             after = file_path(new) if is_file else folder_path(new)
-            paths = self._files(batch, before)
             for each in paths:  # what lies in a folder, too, stays a topic
                 file_path(f"{ROOT}/{after}{each[len(before) :]}")
             if self._is_anything(after):

@@ -15,8 +15,9 @@ from orchestrator.memory.entries import (
     folded_key,
     parse_topic,
 )
+from orchestrator.memory.fences import open_fence
 from orchestrator.memory.keeping import Put
-from orchestrator.memory.rules import PERSONS, same_value, why_no_entry
+from orchestrator.memory.rules import PERSONS, clean_text, same_value, why_no_entry
 from orchestrator.memory.scope import Scope
 from orchestrator.memory.seals import Seals
 from orchestrator.memory.tombstones import Tombstones
@@ -76,7 +77,14 @@ class Edit:
                 entries.append(self._stamped(entry, was, before.path))
         _refuse_lost(before, untouched)
         head = self._head(before, after)
-        return replace(after, entries=tuple(entries), head=head)
+        told = after if head is None else parse_topic(head, after.path)
+        return replace(
+            after,
+            title=told.title,
+            description=told.description,
+            entries=tuple(entries),
+            head=head,
+        )
 
     def _stamped(self, entry: Entry, was: Entry | None, path: str) -> Entry:
         if was is not None and was.is_by_a_person:
@@ -103,11 +111,15 @@ class Edit:
         head = after.head or ""
         if before.head is not None and head.strip() == before.head.strip():
             return head
-        head = self.scope.redact(head)
+        head = clean_text(self.scope.redact(head))
         if PLACEHOLDER.search(head):
             raise ToolError("nothing was written: its first lines hold a secret")
         if why := why_volatile(head):
             raise ToolError(f"nothing was written: in its first lines, {why}")
+        if open_fence(head.replace("\r", "").split("\n")):
+            raise ToolError(
+                "nothing was written: in its first lines, a block of code is not closed"
+            )
         is_long = len(head) > MAX_HEAD_CHARS
         if is_long or (not after.entries and not is_title_alone(head)):
             raise ToolError(

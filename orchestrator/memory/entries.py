@@ -40,17 +40,18 @@ __all__ = [
 MAX_WAS: Final = 3
 """Earlier values that an entry keeps, the newest."""
 CHECK_CHARS: Final = 8
+_BOM: Final = "\ufeff"
 _HEADING: Final = re.compile(r"##[ \t]+(.*?\S)(?:[ \t]+#+)?[ \t]*")
 _TITLE: Final = re.compile(r"#[ \t]+(.*?\S)(?:[ \t]+#+)?[ \t]*")
 _FIELD: Final = re.compile(
-    r"[-*][ \t]+(when|confidence|source|evidence|used|was)[ \t]*:[ \t]*(.*?)[ \t]*"
+    r"[-*][ \t]+(when|confidence|source|evidence|used|was)[ \t]*:[ \t]*(.*)"
 )
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
-_SOURCE: Final = re.compile(r"(.*?)(?:[ \t]*\(check ([0-9a-f]{8})\))?")
+_SOURCE: Final = re.compile(r"(.*?)(?:[ \t]{0,9}\(check ([0-9a-f]{8})\))?")
 _PLACE: Final = re.compile(
-    r"`?(.+?)(?::L?(\d{1,9})(?:-L?(\d{1,9}))?)?`?(?:[ \t]*\(check ([0-9a-f]{8})\))?"
+    r"`?(.+?)(?::L?(\d{1,9})(?:-L?(\d{1,9}))?)?`?(?:[ \t]{0,9}\(check ([0-9a-f]{8})\))?"
 )
-_WAS: Final = re.compile(r"(.*?)(?:[ \t]*\((\d{4}-\d{2}-\d{2})\))?")
+_WAS: Final = re.compile(r"(.*?)(?:[ \t]{0,9}\((\d{4}-\d{2}-\d{2})\))?")
 _BLANKS: Final = re.compile(r"[\s_-]+")
 _TO_BLANKS: Final = {ord("_"): " ", ord("-"): " "}
 
@@ -231,7 +232,9 @@ def entry_starts(lines: Sequence[str]) -> list[int]:
     if any("```" in line or "~~~" in line for line in lines):  # few files have any
         numbered = outside_fences(lines)
     return [
-        number for number, line in numbered if line.startswith("##") and heading(line)
+        number
+        for number, line in numbered
+        if line.lstrip(_BOM).startswith("##") and heading(line.lstrip(_BOM))
     ]
 
 
@@ -245,7 +248,7 @@ def _head(lines: Sequence[str], path: str) -> tuple[str, str]:
     """Return title and description."""
     title, paragraph = "", list[str]()
     for line in lines:
-        plain = line.strip().lstrip("\ufeff")
+        plain = line.strip().lstrip(_BOM)
         if not title and (match := _TITLE.fullmatch(plain)) is not None:
             title = match[1]
             if paragraph:
@@ -264,10 +267,11 @@ def _entry(lines: list[str], *, is_last: bool) -> Entry:
         body.pop()
     fields: list[tuple[str, str]] = []
     while body and (match := _FIELD.fullmatch(body[-1])) is not None:
-        fields.append((match[1], match[2]))
+        fields.append((match[1], match[2].rstrip(" \t")))
         body.pop()
     fields.reverse()
-    return _with_fields(heading(lines[0]), "\n".join(body).strip("\n"), fields, raw)
+    key = heading(lines[0].removeprefix(_BOM))
+    return _with_fields(key, "\n".join(body).strip("\n"), fields, raw)
 
 
 def _with_fields(

@@ -7,20 +7,19 @@ whole files. Readers hold nothing: each file they see is the old one or the new.
 from __future__ import annotations
 
 import errno
-import fcntl
+import math
 import os
-import random
 import re
 import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from orchestrator.errors import StoreError
+from orchestrator.memory.lock import OWN, Changed, Lease, failed, held
 from orchestrator.security import beneath
 
 __all__ = [
@@ -35,28 +34,23 @@ __all__ = [
     "Listing",
     "Stamp",
     "Text",
+    "is_text",
 ]
 
 INDEX_PAGE: Final = "MEMORY.md"
-OWN: Final = ".index"
-"""Of the folder: what the program makes for itself there."""
 MAX_FILE_BYTES: Final = 200_000
 MAX_FILES: Final = 2_000
 MAX_DEPTH: Final = 2
 """Folders that a topic file may lie in, one in the other."""
 LOCK_S: Final = 10.0
 _MOST_OWN_BYTES: Final = 20_000_000
-_PAUSES_S: Final = (0.0005, 0.02)
 _LEFT_AFTER_S: Final = 60.0
 _LEFT: Final = re.compile(r"\..{1,50}\.[0-9a-f]{12}\.tmp", re.DOTALL)
+_NO_UTF8: Final = re.compile("[\ud800-\udfff]")
 _FULL: Final = f"there are over {MAX_FILES:,} topic files; take some away by hand"
 
 Stamp = tuple[int, ...]
 """What tells one state of a file from another: time in ns, size, inode."""
-
-
-class Changed(Exception):
-    """A file was changed by somebody else between reading and writing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,26 +86,6 @@ class Listing:
     is_cut: bool = False
 
 
-@dataclass(slots=True)
-class Lease:
-    """What the holder of the lock has.
-
-    Attributes:
-        writes: how often anybody had written before; -1: nobody knows.
-    """
-
-    handle: int
-    writes: int
-    _wrote: bool = field(default=False)
-
-    def writing(self) -> None:
-        """Say that something is about to be written, so that others look again."""
-        if not self._wrote:
-            self._wrote = True
-            self.writes += 1
-            _tell(self.handle, self.writes)
-
-
 @dataclass(frozen=True, slots=True)
 class Folder:
     """One scope on disk. Safe to use from many threads and processes."""
@@ -140,9 +114,8 @@ class Folder:
         Raises:
             StoreError: it cannot be read.
         """
-        most = MAX_FILE_BYTES if not path.startswith(OWN) else _MOST_OWN_BYTES
-        if path == INDEX_PAGE:
-            most = _MOST_OWN_BYTES
+        is_own = path == INDEX_PAGE or path.startswith(".")
+        most = _MOST_OWN_BYTES if is_own else MAX_FILE_BYTES
         try:
             with beneath.open_file(self.root, path) as file:
                 found = os.fstat(file.fileno())
@@ -235,17 +208,8 @@ class Folder:
             StoreError: the folder cannot be written, or others hold the lock for longer
                 than `limit_s`.
         """
-        try:
-            handle = self._open_lock()
-        except OSError as error:
-            raise self._error("written", error) from error
-        try:
-            self._acquire(handle, limit_s)
-            writes = _told(handle)
-            _tell(handle, writes)
-            yield Lease(handle, writes)
-        finally:
-            os.close(handle)  # which frees the lock
+        with held(self.root, limit_s=limit_s) as lease:
+            yield lease
 
     def clear_left(self, *, all_of_them: bool = False) -> None:
         """Remove what killed writers left half-written; call it under the lock.
@@ -253,9 +217,8 @@ class Folder:
         Args:
             all_of_them: those of this minute, too.
         """
-        newest = time.time() - (0 if all_of_them else _LEFT_AFTER_S)
-        folders = {path.rpartition("/")[0] for path in self.listed().files}
-        for folder in {"", OWN, *folders}:
+        newest = math.inf if all_of_them else time.time() - _LEFT_AFTER_S
+        for folder in (OWN, *_folders(self.root, "")):
             with suppress(OSError), beneath.entries(self.root, folder) as found:
                 left = [
                     f"{folder}/{each.name}"
@@ -289,56 +252,13 @@ class Folder:
             return ""
         return ""
 
-    def _open_lock(self) -> int:
-        self.root.mkdir(parents=True, exist_ok=True)
-        own = self.root / OWN
-        # Others may make the same at this moment. A link in its place is told below.
-        with suppress(FileExistsError):
-            own.mkdir()
-        if not (own / ".gitignore").exists():
-            with suppress(OSError):
-                beneath.replace_file(
-                    self.root, f"{OWN}/.gitignore", b"*\n", found=None, is_derived=True
-                )
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        folder = os.open(own, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        try:
-            return os.open("lock", flags, 0o666, dir_fd=folder)
-        finally:
-            os.close(folder)
-
-    def _acquire(self, handle: int, limit_s: float) -> None:
-        give_up = time.monotonic() + limit_s
-        pause = _PAUSES_S[0]
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > give_up:
-                    raise StoreError(self._busy(handle, limit_s)) from None
-            except OSError as error:
-                raise self._error("locked", error) from error
-            else:
-                return
-            time.sleep(pause * (0.5 + random.random()))  # noqa: S311 - no secret
-            pause = min(pause * 2, _PAUSES_S[1])
-
-    def _busy(self, handle: int, limit_s: float) -> str:
-        told = os.pread(handle, 200, 0).decode("ascii", "replace").split()
-        who = f"process {told[1]}, since {told[2]}" if len(told) == 3 else "a process"
-        return (
-            f"memory at `{self.root}` is locked by {who}: it was not free for "
-            f"{limit_s:g} s; try again later"
-        )
-
     def _failed(self, path: str, error: OSError) -> Exception:
         if error.errno in (errno.ESTALE, errno.ENOENT):
             return Changed(path)
         return self._error(f"written at `{path}`", error)
 
     def _error(self, what: str, error: OSError) -> StoreError:
-        why = "a link is in the way" if error.errno == errno.ELOOP else error.strerror
-        return StoreError(f"memory at `{self.root}` cannot be {what}: {why}")
+        return failed(self.root, what, error)
 
     def _remove_empty(self, path: str) -> None:
         while "/" in path:
@@ -349,12 +269,31 @@ class Folder:
                 return
 
 
+def is_text(name: str) -> bool:
+    """Return whether a name is UTF-8; another can be shown to nobody."""
+    return name.isascii() or _NO_UTF8.search(name) is None
+
+
+def _folders(root: Path, folder: str) -> Iterator[str]:
+    """Yield a folder and those in it that may hold topic files."""
+    yield folder
+    below: list[str] = []
+    with suppress(OSError), beneath.entries(root, folder) as entries:
+        below = [
+            f"{folder}/{each.name}" if folder else each.name
+            for each in entries
+            if not each.name.startswith(".") and each.is_dir(follow_symlinks=False)
+        ]
+    for path in below if folder.count("/") < MAX_DEPTH - 1 else ():
+        yield from _folders(root, path)
+
+
 def _list(root: Path, folder: str, found: list[tuple[str, Stamp]]) -> None:
     below: list[str] = []
     with beneath.entries(root, folder) as entries:
         for each in entries:
             name = each.name
-            if name.startswith("."):
+            if name.startswith(".") or not is_text(name):
                 continue
             path = f"{folder}/{name}" if folder else name
             if name.endswith(".md") and each.is_file(follow_symlinks=False):
@@ -375,17 +314,3 @@ def _chunks(handle: int, most: int) -> Iterator[bytes]:
     while most > 0 and (chunk := os.read(handle, min(most, 1 << 20))):
         most -= len(chunk)
         yield chunk
-
-
-def _told(handle: int) -> int:
-    """Return how often anybody wrote; -1: it cannot be said."""
-    try:
-        return int(os.pread(handle, 200, 0).split()[0])
-    except (OSError, ValueError, IndexError):
-        return -1
-
-
-def _tell(handle: int, writes: int) -> None:
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    told = f"{writes} {os.getpid()} {now}".encode("ascii").ljust(80) + b"\n"
-    os.pwrite(handle, told, 0)

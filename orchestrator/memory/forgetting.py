@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
+from orchestrator.errors import StoreError
 from orchestrator.memory.batch import Batch
 from orchestrator.memory.entries import Entry, folded, folded_key
 from orchestrator.memory.folder import Folder, Lease
@@ -50,18 +51,19 @@ def forget(batch: Batch, wanted: Collection[str]) -> list[str]:
         return []
     values = [entry.value for entry in gone]
     values += [each.value for entry in gone for each in entry.was]
-    _write_down(batch, [entry.key for entry in gone], values)
     quotes = {folded(value) for value in values}
     quotes |= {shortened(value) for value in values}
     for path in batch.listing.files:
-        batch.set_entries(
-            path,
-            [
-                _without_quotes(entry, quotes)
-                for entry in batch.topic(path).entries
-                if folded_key(entry.key) not in wanted
-            ],
+        before = batch.topic(path).entries
+        after = tuple(
+            _without_quotes(entry, quotes)
+            for entry in before
+            if folded_key(entry.key) not in wanted
         )
+        if after != before and (why := batch.why_cut(path)):
+            raise StoreError(f"nothing was forgotten: {why}")
+        batch.set_entries(path, after)
+    _write_down(batch, [entry.key for entry in gone], values)
     return [entry.key for entry in gone]
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "clean_description",
     "clean_key",
     "clean_places",
+    "clean_text",
     "clean_value",
     "why_no_entry",
     "why_no_path",
@@ -45,7 +46,7 @@ MAX_PATH_CHARS: Final = 200
 PERSONS: Final = "a person wrote or changed it, and only a person changes it"
 FORGOTTEN: Final = "forgotten: a person had it taken out for good"
 MAX_NAME_BYTES: Final = 200
-_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _SUBHEADING: Final = re.compile(r"##(?=[ \t])")
 _NAME: Final = re.compile(r"[^\x00-\x1f\x7f/\\]{1,100}")
@@ -59,11 +60,15 @@ def clean_key(key: str, redact: Callable[[str], str]) -> str:
     return heading(f"## {line}") if line else ""
 
 
+def clean_text(text: str) -> str:
+    """Return a text without controls and lone surrogates; its lines end as before."""
+    return _SURROGATES.sub("\ufffd", _CONTROLS.sub("", text))
+
+
 def clean_value(value: str, redact: Callable[[str], str]) -> str:
     """Return a value as it is written: redacted, its own headings below the entry's."""
     text = redact(value).replace("\r\n", "\n").replace("\r", "\n")
-    plain = _SURROGATES.sub("\ufffd", _CONTROLS.sub("", text))
-    lines = [line.rstrip() for line in plain.split("\n")]
+    lines = [line.rstrip() for line in clean_text(text).split("\n")]
     if fence := open_fence(lines):
         lines.append(fence)  # else a block of code further down would end it
     for number, line in list(outside_fences(lines)):

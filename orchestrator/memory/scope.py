@@ -44,7 +44,7 @@ class Scope:
 
     def seals(self) -> Seals:
         """Return what reads evidence, for one look."""
-        return Seals(self.workspace)
+        return Seals(self.workspace, self.redact)
 
     def refresh(self) -> None:
         """Bring the index up to date, and the page as far as that is possible now.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
@@ -19,6 +19,8 @@ State = Literal["unchanged", "moved", "changed", "gone", "unknown"]
 MAX_BYTES: Final = 5_000_000
 """Of a file that is read for evidence; a larger one stays unknown."""
 MAX_LINES: Final = 50_000
+MAX_GUESSED: Final = 4_000
+"""Characters of evidence that are looked through for secrets."""
 MAX_SOUGHT: Final = 400
 """Lines of evidence that are looked for elsewhere in the file."""
 _ORDER: Final[tuple[State, ...]] = (
@@ -38,9 +40,12 @@ class Seals:
 
     Attributes:
         workspace: what paths are relative to; None: nothing can be known.
+        redact: replaces secrets; of few lines that hold one, no seal is taken, since it
+            could be guessed from that.
     """
 
     workspace: Path | None
+    redact: Callable[[str], str] = str
     _lines: dict[str, list[str] | State] = field(default_factory=dict)
 
     def state_of(self, entry: Entry) -> State:
@@ -83,7 +88,8 @@ class Seals:
         if not isinstance(lines, list):
             return replace(place, seal="")
         part = _part(lines, place)
-        return replace(place, seal=_seal(part) if part.strip() else "")
+        is_open = len(part) > MAX_GUESSED or self.redact(part) == part
+        return replace(place, seal=_seal(part) if part.strip() and is_open else "")
 
     def _relative(self, place: Place) -> Place:
         """Return a place whose absolute path inside the workspace is a relative one."""

@@ -99,6 +99,8 @@ def _dropped(scope: Scope, path: str) -> list[Outcome]:
         return []
     try:
         with scope.batch() as batch:
+            if batch.why_cut(path):
+                return []
             reasons = [
                 (entry, why)
                 for entry in batch.topic(path).entries
@@ -143,7 +145,7 @@ def _merge(scope: Scope, key: str, other: str) -> list[Outcome]:
             return []
         newer, older = newer_first(one[1], two[1])
         stays, goes = (one[0], two[0]) if newer is one[1] else (two[0], one[0])
-        if batch.put(stays, merged(newer, older)):
+        if batch.why_cut(goes) or batch.put(stays, merged(newer, older)):
             return []
         batch.take_out(goes, [older])
         # The newer one first: where the work ends in between, nothing is lost.

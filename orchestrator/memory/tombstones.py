@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from orchestrator.memory.entries import folded_key
-from orchestrator.memory.folder import OWN
 
 __all__ = ["FORGOTTEN", "Tombstones"]
 
-FORGOTTEN: Final = f"{OWN}/forgotten"
+FORGOTTEN: Final = ".forgotten"
+"""Not in the folder of the index, which may be deleted at any time."""
 MIN_VALUE_CHARS: Final = 8
 """A shorter value says too little to be known by: only its key is."""
 

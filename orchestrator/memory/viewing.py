@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from orchestrator.errors import ToolError
+from orchestrator.memory.folder import is_text
 from orchestrator.memory.paths import ROOT
 from orchestrator.security import beneath
 
@@ -141,7 +142,7 @@ def _list(root: Path, relative: str, level: int, lines: list[str]) -> None:
                 is_folder = each.is_dir(follow_symlinks=False)
                 is_file = each.is_file(follow_symlinks=False)
                 is_shown = is_folder or (is_file and each.name.endswith(".md"))
-                if each.name.startswith(".") or not is_shown:
+                if each.name.startswith(".") or not (is_shown and is_text(each.name)):
                     continue
                 if each.name != "node_modules":
                     size = each.stat(follow_symlinks=False).st_size

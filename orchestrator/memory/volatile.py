@@ -119,7 +119,8 @@ _RULES: Final = (
             r"\b(?:is|are) in progress\b",
             r"\bI(?:['’]m| am) (?:now |about to |still )?(?:working|waiting|reading"
             r"|doing|looking|going)\b",
-            r"\b(?:I|we)(?:['’]ve| have)? just\b",
+            r"\b(?:I|we)(?:['’]ve| have)? just (?:\w+ed|began|built|did|found|got|made"
+            r"|put|ran|read|saw|sent|set|went|wrote)\b",
         ),
         is_conditional=True,
     ),
@@ -143,7 +144,7 @@ _RULES: Final = (
             r"(?:running|started|up) (?:on|at) (?:port |localhost:|127\.0\.0\.1:|0\.0\.0\.0:|https?://localhost:)"
             r"\d+(?! (?:in|by)\b)",
             r"\b(?:listening|listens|serving|bound)\b[^;\n]{0,24}?(?:port |:)"
-            r"(?:3[3-9]\d{3}|[4-6]\d{4})\b",
+            r"(?!50051\b)(?:3[3-9]\d{3}|[4-6]\d{4})\b",
         ),
     ),
     _Rule(
@@ -194,7 +195,7 @@ _RULES: Final = (
     ),
     _Rule(_LIVE, _words(r"进程(?:号|\s*ID)?\s*(?:为|是|[:：])?\s*\d{2,}")),
 )
-_CODE: Final = re.compile(r"(`+)[^`\n]+\1")
+_CODE: Final = re.compile(r"(`+)[^`\n]+\1|(?<!\w)\"[^\"\n]{1,60}\"(?!\w)")
 _CALLS: Final = re.compile(r"\b[\w.]+\(\)")
 _SENTENCE: Final = re.compile(r"(?<=[.!?;。！？；])\s+|(?<=[。！？；])|\n")
 _CONDITION: Final = re.compile(

@@ -116,8 +116,9 @@ def workspace_of(task: Task, folder: RunFolder | None) -> Workspace:
         task: as loaded.
         folder: the run's; None: there is none yet.
     """
+    # Also those of projects within: no memory is reached from another one.
     hidden = () if folder is None else _own_folder(task.workspace, folder)
-    return Workspace(task.workspace, exclude=(f"{OWN_FOLDER}/", *hidden))
+    return Workspace(task.workspace, exclude=(f"**/{OWN_FOLDER}/", *hidden))
 
 
 def _own_folder(workspace: Path, folder: RunFolder) -> tuple[str, ...]:

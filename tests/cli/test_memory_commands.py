@@ -460,7 +460,7 @@ class TestImport:
         store(work, today="2026-12-01").keep([put], author)
         put = Put("billing.md", "Currency", "Prices are kept in euros.")
         store(work, today="2026-11-01").forget(["Currency"])
-        (work / ".orchestrate/memory/.index/forgotten").unlink()
+        (work / ".orchestrate/memory/.forgotten").unlink()
         store(work, today="2026-11-01").keep([put], author)
 
         outcomes = as_json(capsys, "import", "all.jsonl")["outcomes"]
@@ -584,3 +584,18 @@ class TestScopes:
         _, err = run(capsys, "list", status=2)
 
         assert "is a link" in err
+
+
+def test_what_is_exported_can_be_imported(
+    work: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = work / ".orchestrate/memory/odd.md"
+    odd.parent.mkdir(parents=True, exist_ok=True)
+    odd.write_text("## Twice\n\nOne.\n\n## twice\n\nTwo.\n\n## Nothing\n")
+    file = tmp_path / "all.jsonl"
+
+    assert main(["memory", "export", str(file)]) == 0
+    err = capsys.readouterr().err
+    assert "left out: twice in odd.md: its key is there twice" in err
+    assert "left out: Nothing in odd.md: it has no value" in err
+    assert main(["memory", "import", str(file), "--scope", "user"]) == 0

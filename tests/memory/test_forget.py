@@ -102,20 +102,20 @@ def test_an_unfinished_forgetting_is_finished_by_the_next_writer(desk: Desk) -> 
     assert memory.recall(["Zirkonium"])
     # As after a kill: the files are done, the index is not.
     stones = Tombstones().with_more([KEY], [VALUE], is_under_way=True)
-    desk.write(".index/forgotten", stones.text())
+    desk.write(".forgotten", stones.text())
     (desk.folder / "auth.md").unlink()
     assert b"zirkonium" in bytes_of(desk).lower()
 
     desk.put("Other", "v", "other.md")
 
     assert b"zirkonium" not in bytes_of(desk).lower()
-    assert not json.loads(desk.read(".index/forgotten"))["under_way"]
+    assert not json.loads(desk.read(".forgotten"))["under_way"]
 
 
 def test_the_list_of_what_was_forgotten_tells_nothing(desk: Desk) -> None:
     desk.put(KEY, VALUE)
     desk.memory().forget([KEY])
-    text = desk.read(".index/forgotten")
+    text = desk.read(".forgotten")
 
     other = Tombstones().with_more([KEY], [VALUE], is_under_way=False)
     assert not set(json.loads(text)["marks"]) & other.marks
@@ -128,7 +128,7 @@ def test_the_list_of_what_was_forgotten_tells_nothing(desk: Desk) -> None:
 )
 def test_a_damaged_list_holds_nothing_and_is_made_anew(desk: Desk, text: str) -> None:
     desk.put(KEY, VALUE)
-    desk.write(".index/forgotten", text)
+    desk.write(".forgotten", text)
     desk.memory().forget([KEY])
 
     assert desk.put(KEY, VALUE).why == FORGOTTEN

@@ -8,6 +8,7 @@ from orchestrator.memory.volatile import why_volatile
 
 TEMPORARY = "/tm" + "p"  # no line of the project names a place on a machine
 FLEETING = [
+    "We just finished the second part.",
     "The build is currently failing on main.",
     "Currently the API has three endpoints.",
     "We are currently on version 3.2.",
@@ -68,6 +69,9 @@ FLEETING = [
     "进程号 12345。",
 ]
 LASTING = [
+    "The gRPC server listens on port 50051.",
+    "We just use pip, not poetry.",
+    'Posts show "2 hours ago" below their title.',
     "The current user is read from the session.",
     "`currentUser` holds the signed-in user.",
     "now() is called once per request.",

@@ -23,7 +23,7 @@ from orchestrator.memory.search.merging import Found, search
 from orchestrator.memory.search.queries import asked
 from orchestrator.memory.search.ranking import Counts
 from orchestrator.memory.search.rows import Stamp
-from orchestrator.memory.search.schema import Damaged, File
+from orchestrator.memory.search.schema import Damaged, File, Gone
 from orchestrator.memory.search.subjects import about
 
 __all__ = ["Found", "Index", "Stamp"]
@@ -175,6 +175,8 @@ class Index:
         try:
             try:
                 return work()
+            except Gone:
+                self._file.close()
             except Damaged:
                 self._file.renew()
             return work()

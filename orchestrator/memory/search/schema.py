@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-__all__ = ["Damaged", "File"]
+__all__ = ["Damaged", "File", "Gone"]
 
 FORM: Final = 1
 """Of the tables; a file of another form is made anew."""
@@ -53,6 +53,10 @@ INSERT INTO facts VALUES ('version', '0'), ('pieces', '0');
 
 class Damaged(Exception):
     """The file is no index of ours, or was replaced while it was used."""
+
+
+class Gone(Damaged):
+    """The file was deleted while it was used; what is there now may be another's."""
 
 
 class File:
@@ -128,6 +132,8 @@ class File:
         try:
             yield connection
         except sqlite3.DatabaseError as error:
+            if opened != (os.getpid(), _inode(self._path)):
+                raise Gone(str(error)) from error
             if _is_damage(error):
                 raise Damaged(str(error)) from error
             raise
