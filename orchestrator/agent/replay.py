@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 from orchestrator.agent.barring import barred_calls
 from orchestrator.agent.cache_watch import NOT_CACHED, start_of
 from orchestrator.agent.damage import RequestProof
-from orchestrator.agent.looking_back import PURPOSE
+from orchestrator.agent.looking_back import PURPOSE as LOOKING_BACK
 from orchestrator.agent.notes import NOTED, was_noted
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState, Limited
@@ -135,7 +135,7 @@ class Replay:
     def _requested(self, event: Event) -> None:
         state = self.state
         if purpose := event.data.get("purpose"):
-            if purpose == PURPOSE:  # asked once the work is over: its end still counts
+            if purpose == LOOKING_BACK:  # its work is over: a hand-in stays taken
                 return
             self._receive()
             self._was_futile = purpose == "summary"

@@ -35,52 +35,13 @@ _NEGATIONS: Final = re.compile(
 _WORD: Final = re.compile(r"[^\W\d_]+|\d+")
 _WIDE: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _STOP: Final = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "is",
-        "are",
-        "was",
-        "were",
-        "be",
-        "been",
-        "of",
-        "to",
-        "in",
-        "for",
-        "with",
-        "by",
-        "as",
-        "at",
-        "from",
-        "and",
-        "or",
-        "that",
-        "this",
-        "it",
-        "its",
-        "has",
-        "have",
-        "had",
-        "does",
-        "do",
-        "did",
-        "will",
-        "which",
-        "的",
-        "了",
-        "是",
-        "在",
-        "和",
-        "与",
-        "及",
-        "也",
-        "都",
-        "为",
-        "就",
-    ]
-)
+    {
+        "a", "an", "the", "is", "are", "was", "were", "be", "been", "of", "to", "in",
+        "for", "with", "by", "as", "at", "from", "and", "or", "that", "this", "it",
+        "its", "has", "have", "had", "does", "do", "did", "will", "which",
+        "的", "了", "是", "在", "和", "与", "及", "也", "都", "为", "就",
+    }
+)  # fmt: skip
 
 
 def are_alike(key: str, value: str, other_key: str, other_value: str) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from orchestrator.memory.entries import Entry, parse_topic
+from orchestrator.memory.fences import outside_fences
 from orchestrator.memory.keeping import Drop, Put
 
 __all__ = ["MAX_ENTRIES", "changes_in", "topic_path"]
@@ -19,7 +20,7 @@ _FENCE: Final = re.compile(
     re.DOTALL,
 )
 """Around a whole answer, with words before and behind it perhaps."""
-_TOPIC: Final = re.compile(r"^# +(.*\S)[ \t]*$", re.MULTILINE)
+_TOPIC: Final = re.compile(r"# +(.*\S)[ \t]*")
 _DROPPED: Final = re.compile(r"drop(?: it| this)?[.!]?", re.IGNORECASE)
 _NOTHING: Final = re.compile(r"\W*(?:nothing|none|无|没有)\b", re.IGNORECASE)
 _NO_NAME: Final = re.compile(r"[^\w/-]+")
@@ -59,19 +60,19 @@ def topic_path(name: str) -> str:
 
 def _topics(answer: str) -> Iterator[tuple[str, str, str]]:
     """Yield path, description and text of each topic in an answer."""
-    heads = [head for head in _TOPIC.finditer(answer) if _is_outside(answer, head)]
-    ends = [*(head.start() for head in heads), len(answer)]
-    if answer[: ends[0]].strip():
-        yield DEFAULT_TOPIC, "", answer[: ends[0]]
-    for head, end in zip(heads, ends[1:], strict=True):
-        name, _, description = head[1].partition(":")
-        yield topic_path(name), description.strip(), answer[head.start() : end]
-
-
-def _is_outside(answer: str, head: re.Match[str]) -> bool:
-    """Return whether a heading stands outside of fenced code."""
-    before = answer[: head.start()].split("\n")
-    return sum(line.lstrip().startswith("```") for line in before) % 2 == 0
+    lines = answer.split("\n")
+    heads = [
+        (number, head[1])
+        for number, line in outside_fences(lines)
+        if (head := _TOPIC.fullmatch(line)) is not None
+    ]
+    ends = [*(number for number, _ in heads), len(lines)]
+    before = "\n".join(lines[: ends[0]])
+    if before.strip():
+        yield DEFAULT_TOPIC, "", before
+    for (start, told), end in zip(heads, ends[1:], strict=True):
+        name, _, description = told.partition(":")
+        yield topic_path(name), description.strip(), "\n".join(lines[start:end])
 
 
 def _change(entry: Entry, path: str, description: str) -> Put | Drop:

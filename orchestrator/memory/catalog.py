@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import re
 import shutil
-import sqlite3
 import tempfile
 import threading
 import time
@@ -31,6 +30,7 @@ from orchestrator.memory.entries import (
 from orchestrator.memory.folder import OWN, Folder, Lease, Listing, Stamp, Text
 from orchestrator.memory.index_page import About, about
 from orchestrator.memory.search.index import Found, Index
+from orchestrator.messages import whole_chars
 
 __all__ = ["Catalog", "Loaded"]
 
@@ -263,7 +263,7 @@ class Catalog:
             StoreError: the index cannot be written.
         """
         self.refresh()
-        self._with_index(lambda index: index.erase("", ""))
+        self._with_index(lambda index: index.compact())
 
     def _must_look(self, writes: int) -> bool:
         look = self._look
@@ -335,46 +335,28 @@ class Catalog:
 
     def _with_index(self, work: Callable[[Index], _T]) -> _T:
         """Work with the index; where it cannot be written, with one of this process."""
-        try:
-            return work(self._opened())
-        except (sqlite3.Error, OSError) as error:
-            if self._where or not self._folder.problem():
-                raise _failed(error) from error
-            self._use_own(str(error))
-        try:
-            return work(self._opened())
-        except (sqlite3.Error, OSError) as error:
-            raise _failed(error) from error
-
-    def _opened(self) -> Index:
         with self._lock:
             if self._index is None:
-                path = self._path()
-                for each in (path.parent, path):
-                    if each.is_symlink():
-                        each.unlink()  # it is ours, and would lead into another scope
-                if problem := self._folder.problem():
-                    self._use_own(problem)
-                else:
-                    self._index = Index(path, self._embedder)
-            assert self._index is not None  # noqa: S101 - made just now
-            return self._index
+                try:
+                    self._index = Index(self._place(), self._embedder)
+                except OSError as error:
+                    told = f"the index of memory cannot be used: {error}"
+                    raise StoreError(told) from error
+            index = self._index
+        return work(index)
 
-    def _use_own(self, why: str) -> None:
-        """Use an index in a folder of this process alone."""
-        with self._lock:
-            own = Path(tempfile.mkdtemp(prefix="orchestrate-memory-"))
-            weakref.finalize(self, shutil.rmtree, own, ignore_errors=True)
-            self._where = f"the index is not kept: {why}"
-            if self._index is not None:
-                with contextlib.suppress(sqlite3.Error):
-                    self._index.close()
-            self._index = Index(own / INDEX, self._embedder)
-            self._indexed = None
-
-
-def _failed(error: Exception) -> StoreError:
-    return StoreError(f"the index of memory cannot be used: {error}")
+    def _place(self) -> Path:
+        """Return where the index is to be: in the scope, else where only we look."""
+        path = self._path()
+        for each in (path.parent, path):
+            if each.is_symlink():
+                each.unlink()  # it is ours, and would lead into another scope
+        if not (problem := self._folder.problem()):
+            return path
+        own = Path(tempfile.mkdtemp(prefix="orchestrate-memory-"))
+        weakref.finalize(self, shutil.rmtree, own, ignore_errors=True)
+        self._where = f"the index is not kept: {problem}"
+        return own / INDEX
 
 
 def _keys(topic: Topic) -> frozenset[str]:
@@ -385,7 +367,7 @@ def _readable(topic: Topic) -> Topic:
     """Return a topic whose text is UTF-8 throughout; keys are found by it again."""
     if not any(_is_odd(each.raw) for each in topic.entries):
         return topic
-    text = topic_text(topic).encode("utf-8", "replace").decode()
+    text = whole_chars(topic_text(topic))
     return parse_topic(text, topic.path)
 
 

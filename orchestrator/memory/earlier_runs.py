@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final, Literal
 
 from orchestrator.evidence import fold
-from orchestrator.memory.embedding import Embedder
 from orchestrator.memory.entries import Place
 from orchestrator.memory.quotes_now import QuotesNow
 from orchestrator.memory.run_pieces import Piece, pieces_of, topic_of
@@ -20,14 +19,8 @@ from orchestrator.memory.run_records import Delivered, Head
 from orchestrator.memory.seals import State
 from orchestrator.memory.search.index import Index, Stamp
 
-__all__ = ["MAX_RUNS", "EarlierRuns", "FromRun"]
+__all__ = ["Bounds", "EarlierRuns", "FromRun"]
 
-MAX_RUNS: Final = 2_000
-"""The newest of a workspace; older ones are not known any more."""
-MAX_FOLDERS: Final = 20_000
-"""Looked at, newest first, where many workspaces share a folder of runs."""
-MAX_NEW: Final = 200
-"""Read for one question, about 2 s; the rest of them for the next ones."""
 INDEX_FOLDER: Final = ".memory"
 """In the folder of runs; a name that begins with a dot is no run."""
 _STATES: Final = frozenset({"done", "partial"})
@@ -37,6 +30,21 @@ reports where a task is run again; the second where the first leaves too few."""
 # Left as it is, it would name an item of the run that asks.
 _ITEM: Final = re.compile(r"(?<![\w#])a[1-9]\d{0,5}#\d", re.ASCII)
 _OBJECTIVE_CHARS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How many runs are looked at.
+
+    Attributes:
+        runs: of a workspace, the newest; older ones are not known any more.
+        folders: the newest, where many workspaces share a folder of runs.
+        new: read for one question, about 2 s; the rest of them for the next ones.
+    """
+
+    runs: int = 2_000
+    folders: int = 20_000
+    new: int = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +92,8 @@ class EarlierRuns:
         *,
         workspace: Path,
         current: str,
-        index_path: Path | None = None,
         redact: Callable[[str], str],
-        embedder: Embedder | None = None,
+        bounds: Bounds = Bounds(),
     ) -> None:
         """Open nothing yet.
 
@@ -94,19 +101,16 @@ class EarlierRuns:
             runs_dir: where runs lie; it need not exist.
             workspace: of the run that asks; links are resolved.
             current: id of that run, or "".
-            index_path: a file for this folder of runs and this workspace alone; None:
-                `.memory/<16 hex of the workspace>.sqlite` in `runs_dir`.
             redact: applied to all that is handed out.
-            embedder: for vectors; None: words alone.
+            bounds: of what is looked at.
         """
         self._runs_dir = Path(os.path.realpath(runs_dir))
         self._workspace = os.path.realpath(workspace)
         self._current = current
-        self._redact = redact
+        self._redact, self._bounds = redact, bounds
         mark = hashlib.sha256(os.fsencode(self._workspace)).hexdigest()[:16]
-        path = index_path or self._runs_dir / INDEX_FOLDER / f"{mark}.sqlite"
-        # Many runs may be new at once: vectors are made at the end, not for each.
-        self._rows, self._index = Index(path), Index(path, embedder)
+        # By words alone: thousands of pieces would wait long for their vectors.
+        self._index = Index(self._runs_dir / INDEX_FOLDER / f"{mark}.sqlite")
         # Rows made for another workspace or folder are never taken for ours.
         both = os.fsencode(self._workspace) + b"\0" + os.fsencode(self._runs_dir)
         self._salt = int.from_bytes(hashlib.sha256(both).digest()[:6], "big")
@@ -115,11 +119,9 @@ class EarlierRuns:
 
     @property
     def notice(self) -> str:
-        """Return what is lacking at the moment: vectors, older runs; or ""."""
-        waiting = (
-            f"{self._waiting} earlier runs are not read yet" if self._waiting else ""
-        )
-        return "; ".join(filter(None, (self._index.notice, waiting)))
+        """Return which runs are not known yet, or ""."""
+        waiting = self._waiting
+        return f"{waiting} earlier runs are not read yet" if waiting else ""
 
     def recall(
         self, queries: Sequence[str], *, most: int = 5, is_subject: bool = False
@@ -139,7 +141,7 @@ class EarlierRuns:
         is_asked = most > 0 and any(query.strip() for query in queries)
         if not is_asked or not self._runs_dir.is_dir():
             return []
-        self.refresh(MAX_NEW)
+        self.refresh(self._bounds.new)
         found = self._find(queries, most, is_subject)
         quotes = QuotesNow(Path(self._workspace))
         return [self._shown(head, piece, quotes) for head, piece in found[:most]]
@@ -184,20 +186,20 @@ class EarlierRuns:
         if not self._runs_dir.is_dir():
             return
         with self._refreshing:
-            known = self._rows.stamps()
+            known = self._index.stamps()
             round_ = _Round(most_new)
             kept: set[str] = set()
             own = 0
-            for run in _names(self._runs_dir):
+            for run in _names(self._runs_dir, self._bounds.folders):
                 stamp = self._brought(run, known.get(run, ()), round_)
                 if not stamp:
                     continue
                 kept.add(run)
                 own += stamp[-1]
-                if own == MAX_RUNS:
+                if own == self._bounds.runs:
                     break
             if gone := known.keys() - kept:
-                self._rows.remove(sorted(gone))
+                self._index.remove(sorted(gone))
             self._waiting = round_.waiting
 
     def _brought(self, run: str, known: Stamp, this: _Round) -> Stamp:
@@ -219,7 +221,7 @@ class EarlierRuns:
             this.read += 1
             pieces = pieces_of(head, Delivered.read(self._runs_dir, run))
         stamp = (*marks, int(is_ours))
-        self._rows.replace(topic_of(head, pieces), stamp)
+        self._index.replace(topic_of(head, pieces), stamp)
         return stamp
 
     def _is_ours(self, head: Head) -> bool:
@@ -310,7 +312,7 @@ def _once(hits: Iterable[_Hit]) -> list[_Hit]:
     return [hit for _, hit in found]
 
 
-def _names(runs_dir: Path) -> Iterator[str]:
+def _names(runs_dir: Path, most: int) -> Iterator[str]:
     """Yield the names of folders that may be runs, newest first; links are none."""
     try:
         with os.scandir(runs_dir) as found:
@@ -323,4 +325,4 @@ def _names(runs_dir: Path) -> Iterator[str]:
             ]
     except OSError:
         return
-    yield from sorted(names, reverse=True)[:MAX_FOLDERS]
+    yield from sorted(names, reverse=True)[:most]

@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Final
 
 from orchestrator.memory.fences import outside_fences
+from orchestrator.messages import whole_chars
 
 __all__ = [
     "MAX_WAS",
@@ -138,7 +139,8 @@ def folded_key(key: str) -> str:
     """Return what two spellings of one key have in common."""
     if key.isascii():  # nearly all are, and files hold many
         return " ".join(key.translate(_TO_BLANKS).split()).lower()
-    plain = unicodedata.normalize("NFKC", key)
+    # The index holds no half characters, which stand for bytes that are no UTF-8.
+    plain = unicodedata.normalize("NFKC", whole_chars(key))
     return _BLANKS.sub(" ", plain).strip().casefold()
 
 
@@ -225,17 +227,12 @@ def changed(entry: Entry, **fields: object) -> Entry:
 
 def entry_starts(lines: Sequence[str]) -> list[int]:
     """Return the numbers of the lines that begin an entry, counted from 0."""
-    return [number for number, _ in _headings(lines)]
-
-
-def _headings(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    if not any("```" in line or "~~~" in line for line in lines):
-        numbered: Iterator[tuple[int, str]] = iter(enumerate(lines))
-    else:
+    numbered: Iterable[tuple[int, str]] = enumerate(lines)
+    if any("```" in line or "~~~" in line for line in lines):  # few files have any
         numbered = outside_fences(lines)
-    for number, line in numbered:
-        if line.startswith("##") and (key := heading(line)):
-            yield number, key
+    return [
+        number for number, line in numbered if line.startswith("##") and heading(line)
+    ]
 
 
 def heading(line: str) -> str:

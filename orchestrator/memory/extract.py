@@ -71,7 +71,6 @@ def extracted(
     unsupported: Mapping[str, Collection[int]],
     objective: str,
     known: Sequence[Known],
-    report: str = "",
 ) -> list[Put]:
     """Return what to keep of what a run found, the best first.
 
@@ -80,14 +79,11 @@ def extracted(
         unsupported: agent id → numbers, from 1, of its items without a found quote.
         objective: of the task, or the further question.
         known: what memory has on the subject; the same fact keeps its key and topic.
-        report: what was handed in; what it cites is preferred.
 
     Returns:
         At most `MAX_ENTRIES`, each with evidence, under different keys.
     """
-    facts = facts_of(
-        findings, unsupported=unsupported, objective=objective, report=report
-    )
+    facts = facts_of(findings, unsupported=unsupported, objective=objective)
     return _puts(facts, known)
 
 

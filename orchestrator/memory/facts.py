@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from orchestrator.evidence import citations, fold, parse_source
+from orchestrator.evidence import fold, parse_source
 from orchestrator.findings import Findings, Item
 from orchestrator.memory.entries import Place
 from orchestrator.memory.search.words import is_number, terms_of
@@ -108,12 +108,11 @@ def facts_of(
     *,
     unsupported: Mapping[str, Collection[int]],
     objective: str,
-    report: str,
 ) -> list[Fact]:
     """Return the facts of a run, the best first; for the arguments see `extracted`."""
-    wanted, cited = frozenset(terms_of(objective)), _cited(report)
+    wanted = frozenset(terms_of(objective))
     facts = [
-        _weighed(fact, wanted, is_cited=_is_cited(fact, agent, number, cited))
+        _weighed(fact, wanted)
         for agent, each in findings.items()
         for number, item in enumerate(each.items, 1)
         if number not in unsupported.get(agent, ())
@@ -191,7 +190,7 @@ def _asked(claim: str, summary: str) -> str:
     return ""
 
 
-def _weighed(fact: Fact, wanted: frozenset[str], *, is_cited: bool) -> Fact:
+def _weighed(fact: Fact, wanted: frozenset[str]) -> Fact:
     text = fact.claim
     specific = (
         0.3 * bool(fact.numbers)
@@ -200,28 +199,8 @@ def _weighed(fact: Fact, wanted: frozenset[str], *, is_cited: bool) -> Fact:
         + 0.2 * (len(fact.terms) >= 2 * MIN_TERMS)
     )
     shared = len(fact.terms & wanted) / (len(fact.terms) or 1)
-    score = fact.confidence + 0.3 * specific + 0.1 * is_cited + 0.1 * shared
+    score = fact.confidence + 0.3 * specific + 0.1 * shared
     return replace(fact, score=round(score, 4))
-
-
-def _cited(report: str) -> list[tuple[str, int, int]]:
-    """Return what a report cites: agent and item, or path and lines."""
-    return [
-        (each.agent, each.item, each.item)
-        if each.agent
-        else (each.target, each.first, each.last)
-        for each in citations(report)
-    ]
-
-
-def _is_cited(
-    fact: Fact, agent: str, number: int, cited: Sequence[tuple[str, int, int]]
-) -> bool:
-    return any(
-        (name, first) == (agent, number)
-        or meet((Place(name, first, last),), fact.places)
-        for name, first, last in cited
-    )
 
 
 def _without_twins(facts: Sequence[Fact]) -> list[Fact]:
@@ -239,11 +218,9 @@ def _without_twins(facts: Sequence[Fact]) -> list[Fact]:
 
 
 def _is_twin(fact: Fact, other: Fact) -> bool:
-    if fact.numbers != other.numbers and fact.path != other.path:
-        return False  # two papers that contradict each other
-    least = SAME_AT_ONE_PLACE if meet(fact.places, other.places) else SAME
     if fact.numbers != other.numbers:
-        return False
+        return False  # perhaps two papers that contradict each other
+    least = SAME_AT_ONE_PLACE if meet(fact.places, other.places) else SAME
     return share(fact.terms, other.terms) >= least
 
 

@@ -40,7 +40,6 @@ __all__ = [
 INDEX_PAGE: Final = "MEMORY.md"
 OWN: Final = ".index"
 """Of the folder: what the program makes for itself there."""
-LOCK: Final = f"{OWN}/lock"
 MAX_FILE_BYTES: Final = 200_000
 MAX_FILES: Final = 2_000
 MAX_DEPTH: Final = 2
@@ -282,7 +281,11 @@ class Folder:
                 what = "a link" if is_link else "no folder"
                 return f"memory cannot lie at `{self.root}`: `{folder}` is {what}"
             if not os.access(folder, os.W_OK | os.X_OK):
-                return f"memory cannot be written at `{self.root}`: permission denied"
+                is_fixed = os.statvfs(folder).f_flag & os.ST_RDONLY
+                why = (
+                    "the file system is read-only" if is_fixed else "permission denied"
+                )
+                return f"memory cannot be written at `{self.root}`: {why}"
             return ""
         return ""
 

@@ -39,6 +39,7 @@ MOST_BESIDE: Final = 20
 TOUCH_S: Final = 0.5
 """Longest wait to note that entries were shown; writers are done in milliseconds."""
 _TIDIED: Final = f"{OWN}/tidied"
+_SAME: Final[tuple[State, ...]] = ("unchanged", "moved")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ class Known:
     Attributes:
         topic: its file.
         entry: as it is in the file; lines of evidence that have moved, as they are now.
-        state: of its evidence, the worst of all places.
+        state: of its evidence, the worst of all places. Lines vouch for what the
+            program wrote from them; for what a person made of it they are `unknown`.
         states: of each place.
     """
 
@@ -308,6 +310,8 @@ class Memory:
 
 def _known(path: str, entry: Entry, seals: Seals) -> Known:
     states = tuple(map(seals.state, entry.evidence))
+    if entry.is_by_a_person:  # the lines were compared with what it said before
+        states = tuple("unknown" if each in _SAME else each for each in states)
     return Known(path, seals.now(entry), worst(states), states)
 
 

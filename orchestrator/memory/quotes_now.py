@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from orchestrator.errors import ToolError
-from orchestrator.evidence import NEAR_LINES, FoldedText, parse_source
+from orchestrator.evidence import FoldedText, parse_source
 from orchestrator.ids import HISTORY_REFERENCE, REFERENCE, SKILL_PREFIX
 from orchestrator.memory.bounded import read_start
 from orchestrator.memory.entries import Place
@@ -17,9 +17,9 @@ from orchestrator.memory.seals import State, worst
 from orchestrator.security.placeholders import PLACEHOLDER
 from orchestrator.security.workspace import Workspace
 
-__all__ = ["Now", "QuotesNow", "Said"]
+__all__ = ["MAX_FILE_BYTES", "Now", "QuotesNow", "Said"]
 
-MAX_FILE_BYTES = 2_000_000
+MAX_FILE_BYTES: Final = 2_000_000
 """A larger file is not read for one quote: what it holds is `unknown`."""
 MAX_FILES: Final = 200
 """Texts that are kept at a time."""
@@ -107,7 +107,8 @@ class QuotesNow:
         found = text.find(said.quote, lines)
         if found is None:
             return then, "changed"
-        if lines is None or found.distance(lines) <= NEAR_LINES:
+        # A run may have named lines a little off: those that hold the words are shown.
+        if lines is None or found.distance(lines) == 0:
             return then, "unchanged"
         return Place(said.path, found.first, found.last), "moved"
 

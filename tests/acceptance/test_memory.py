@@ -231,6 +231,52 @@ async def test_a_run_that_goes_on_is_told_what_it_was_told(bench: RunBench) -> N
     assert text_of(again.requests[0].messages[0]["content"]) == first_words(second)
 
 
+async def test_a_file_that_is_no_utf8_breaks_no_run(bench: RunBench) -> None:
+    folder = memory_of(bench)
+    folder.mkdir(parents=True)
+    written = "退款要14天。".encode("gbk")
+    (folder / "old.md").write_bytes(
+        b"%b\n\n## Refund %b\n\nrefund %b\n" % ((written,) * 3)
+    )
+    looks = [
+        call("memory", command="view", path="/memories"),
+        call("memory", command="view", path="/memories/old.md"),
+        call("recall", query="refund", where="memory"),
+    ]
+    ended = await bench.play([looks, finish("Done."), LEARNED], {}, **MEMORY)
+
+    assert ended.result.state == "done"
+    assert "› Refund" in first_words(ended)
+    assert written in (folder / "old.md").read_bytes()
+
+
+async def test_a_run_that_goes_on_may_cite_what_memory_showed_it(
+    bench: RunBench,
+) -> None:
+    await learns(bench)
+    second = await bench.play([fail("quota_exhausted", "used up")], {}, **MEMORY)
+    again = await bench.resume(second.folder, [finish(REPORT), "nothing"], {})
+
+    assert second.result.state == "parked"
+    assert again.result.state == "done", again.result.missing
+
+
+async def test_a_lead_that_never_hands_in_is_asked_what_it_learned(
+    bench: RunBench,
+) -> None:
+    lead: list[Step] = ["It takes 14 days."] * 3
+    ended = await bench.play([READ, *lead, LEARNED], {}, **MEMORY)
+
+    assert ended.result.state == "partial"
+    assert [m["role"] for m in ended.requests[-1].messages[-2:]] == [
+        "assistant",
+        "user",
+    ]
+    (kept,) = told(ended, "memory.kept")
+    assert kept["by"] == "model"
+    assert "new" in {each["what"] for each in kept["outcomes"]}
+
+
 @pytest.mark.parametrize(
     ("kind", "asks"),
     [("model.requested", 1), ("model.answered", 0), ("memory.kept", 0)],

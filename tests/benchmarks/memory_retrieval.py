@@ -14,9 +14,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from unittest.mock import patch
 
 from memory_bench import Figures, Question, Search, measured, questions, topics
 from memory_peers import PACKAGES, Ranked, bm25, installed, vector_store
@@ -25,7 +23,6 @@ from stopwatch import print_table
 from orchestrator.extras import is_installed
 from orchestrator.memory.embedding import Embedder
 from orchestrator.memory.local_embedder import LocalEmbedder
-from orchestrator.memory.search import merging
 from orchestrator.memory.search.index import Index
 
 PEERS = 1
@@ -85,23 +82,12 @@ def ours(
             index.replace(topic, (number,))
 
         def ranked(query: str, index: Index = index) -> Sequence[tuple[str, float]]:
-            with without_threshold():
-                return [(each.key, each.score) for each in index.find([query])]
+            return [(each.key, each.score) for each in index.find([query], share=0)]
 
         def answered(query: str, index: Index = index) -> Sequence[str]:
             return [each.key for each in index.find([query])]
 
         yield name, ranked, answered
-
-
-@contextmanager
-def without_threshold() -> Iterator[None]:
-    """Let a search give whatever comes first."""
-    with (
-        patch.object(merging, "LEAST", 0.0),
-        patch.object(merging, "LEAST_BY_WORDS", 0.0),
-    ):
-        yield
 
 
 def of_peers(

@@ -16,7 +16,7 @@ from pathlib import Path
 from past_runs import item, past_run, run_name
 from stopwatch import print_table
 
-from orchestrator.memory.earlier_runs import MAX_NEW, EarlierRuns
+from orchestrator.memory.earlier_runs import Bounds, EarlierRuns
 
 RUNS = 1_000
 CLAIMS = 12
@@ -43,7 +43,7 @@ def main(runs: int = RUNS, claims: int = CLAIMS, questions: int = QUESTIONS) -> 
         f"the index has {size / 1e6:.1f} MB",
         ("recall", "ms"),
         [
-            (f"the first, {min(runs, MAX_NEW)} runs read", f"{first:.0f}"),
+            (f"the first, {min(runs, Bounds().new)} runs read", f"{first:.0f}"),
             ("(all others read)", f"{rest:.0f}"),
             ("with one new run", f"{one_new:.1f}"),
             ("with none, half of them", f"{statistics.median(again):.1f}"),

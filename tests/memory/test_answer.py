@@ -83,6 +83,14 @@ def test_entries_without_a_topic_go_to_one_file() -> None:
     assert put.topic == "notes.md"
 
 
+def test_a_heading_in_code_of_any_fence_names_no_topic() -> None:
+    value = "~~~\n# make\n```\n# all\n~~~"
+    (put,) = changes_in(f"# build.md: Steps\n\n## Order\n\n{value}\n") or []
+
+    assert isinstance(put, Put)
+    assert (put.topic, put.value) == ("build.md", value)
+
+
 def test_a_long_answer_is_cut_after_whole_entries() -> None:
     many = "".join(f"## Key {n}\n\nValue {n}.\n\n" for n in range(40))
 

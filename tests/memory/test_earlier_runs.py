@@ -17,9 +17,9 @@ from past_runs import item, past_run, run_name
 
 from orchestrator.errors import StoreError
 from orchestrator.evidence import citations
-from orchestrator.memory import earlier_runs, run_records
-from orchestrator.memory.earlier_runs import EarlierRuns, FromRun
+from orchestrator.memory.earlier_runs import Bounds, EarlierRuns, FromRun
 from orchestrator.memory.entries import Place
+from orchestrator.memory.run_records import MAX_REPORT_BYTES
 
 QUOTE = "ttl = timedelta(minutes=15)  # access tokens"
 CLAIM = item("Access tokens live for 15 minutes.", ("tokens.py:2", QUOTE))
@@ -260,12 +260,28 @@ def test_two_workspaces_share_a_folder_of_runs(runs: Path, work: Path) -> None:
     other.mkdir()
     past_run(runs, run_name(1), workspace=work, findings=[CLAIM])
     past_run(runs, run_name(2), workspace=other, findings=[CLAIM])
-    shared = runs / "one.sqlite"
 
-    for index_path in (None, shared, shared):
-        for folder, run in ((work, run_name(1)), (other, run_name(2))):
-            found = asked(runs, folder, "access tokens", index_path=index_path)
-            assert [each.run for each in found] == [run]
+    for folder, run in ((work, run_name(1)), (other, run_name(2))):
+        found = asked(runs, folder, "access tokens")
+        assert [each.run for each in found] == [run]
+
+
+def test_an_index_of_another_workspace_is_not_believed(runs: Path, work: Path) -> None:
+    other = work.parent / "other"
+    other.mkdir()
+    past_run(runs, run_name(1), workspace=work, findings=[CLAIM])
+    past_run(runs, run_name(2), workspace=other, findings=[CLAIM])
+    asked(runs, work, "access tokens")
+    (mine,) = (runs / ".memory").glob("*.sqlite")
+    asked(runs, other, "access tokens")
+    (theirs,) = set((runs / ".memory").glob("*.sqlite")) - {mine}
+    swapped = mine.read_bytes()
+    for index in (runs / ".memory").iterdir():
+        index.unlink()
+    theirs.write_bytes(swapped)
+
+    (found,) = asked(runs, other, "access tokens")
+    assert found.run == run_name(2)
 
 
 def test_a_workspace_is_the_same_by_another_name(runs: Path, work: Path) -> None:
@@ -341,9 +357,7 @@ def test_a_run_that_goes_on_is_not_known_until_it_has_ended_again(
         assert len(memory.recall(["access tokens"])) == known
 
 
-def test_only_the_newest_runs_are_known(
-    runs: Path, work: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_newest_runs_are_known(runs: Path, work: Path) -> None:
     memory = earlier(runs, work)
     for day in range(1, 6):
         claim = item(f"Access tokens were counted: {day} of them.")
@@ -351,11 +365,11 @@ def test_only_the_newest_runs_are_known(
     foreign = past_run(runs, run_name(9), workspace=work.parent, findings=[CLAIM])
     assert len(memory.recall(["access tokens"], most=9)) == 5
 
-    monkeypatch.setattr(earlier_runs, "MAX_RUNS", 2)
+    memory = earlier(runs, work, bounds=Bounds(runs=2))
     found = memory.recall(["access tokens"], most=9)
     assert {each.run for each in found} == {run_name(4), run_name(5)}
 
-    monkeypatch.setattr(earlier_runs, "MAX_FOLDERS", 2)
+    memory = earlier(runs, work, bounds=Bounds(folders=2))
     found = memory.recall(["access tokens"], most=9)
     assert {each.run for each in found} == {run_name(5)}
     assert foreign.is_dir()
@@ -377,14 +391,13 @@ def test_nothing_is_read_again_that_has_not_changed(runs: Path, work: Path) -> N
 
 
 def test_where_many_are_new_the_newest_are_read_first_and_the_rest_later(
-    runs: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+    runs: Path, work: Path
 ) -> None:
-    monkeypatch.setattr(earlier_runs, "MAX_NEW", 2)
     for day in range(1, 6):
         claim = item(f"Access tokens were counted: {day} of them.")
         past_run(runs, run_name(day), workspace=work, findings=[claim])
         past_run(runs, run_name(day, "x"), workspace=work.parent, findings=[claim])
-    memory = earlier(runs, work)
+    memory = earlier(runs, work, bounds=Bounds(new=2))
 
     known, told = [], []
     for _ in range(3):
@@ -398,13 +411,12 @@ def test_where_many_are_new_the_newest_are_read_first_and_the_rest_later(
 
 @pytest.mark.parametrize("now", ["running", "other workspace", "gone", "other text"])
 def test_what_the_index_says_is_believed_of_no_run_that_has_changed(
-    runs: Path, work: Path, now: str, monkeypatch: pytest.MonkeyPatch
+    runs: Path, work: Path, now: str
 ) -> None:
     past_run(runs, run_name(1), workspace=work, findings=[CLAIM])
-    memory = earlier(runs, work)
-    assert len(memory.recall(["access tokens"])) == 1
+    assert len(asked(runs, work, "access tokens")) == 1
 
-    monkeypatch.setattr(earlier_runs, "MAX_NEW", 0)
+    memory = earlier(runs, work, bounds=Bounds(new=0))
     shutil.rmtree(runs / run_name(1))
     if now != "gone":
         past_run(
@@ -418,12 +430,9 @@ def test_what_the_index_says_is_believed_of_no_run_that_has_changed(
     assert memory.recall(["access tokens"]) == []
 
 
-def test_all_can_be_read_before_anything_is_asked(
-    runs: Path, work: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(earlier_runs, "MAX_NEW", 0)
+def test_all_can_be_read_before_anything_is_asked(runs: Path, work: Path) -> None:
     past_run(runs, run_name(1), workspace=work, findings=[CLAIM])
-    memory = earlier(runs, work)
+    memory = earlier(runs, work, bounds=Bounds(new=0))
     assert memory.recall(["access tokens"]) == []
 
     memory.refresh()
@@ -512,11 +521,11 @@ def test_no_link_is_followed(runs: Path, work: Path) -> None:
     assert asked(runs, work, "signed cookies") == []
 
 
-def test_a_report_is_read_up_to_a_bound(
-    runs: Path, work: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(run_records, "MAX_REPORT_BYTES", 60)
-    report = "## Cookies\n\nSigned cookies.\n\n## Walls\n\nThe firewall is closed.\n"
+def test_a_report_is_read_up_to_a_bound(runs: Path, work: Path) -> None:
+    between = "\n" * MAX_REPORT_BYTES
+    report = (
+        f"## Cookies\n\nSigned cookies.\n{between}## Walls\n\nThe firewall is closed.\n"
+    )
     past_run(runs, run_name(1), workspace=work, report=report)
 
     assert texts(asked(runs, work, "signed cookies")) == ["Signed cookies."]
@@ -532,20 +541,21 @@ def test_without_any_runs_nothing_is_found_and_nothing_is_made(
 
 def test_a_damaged_index_is_made_anew(runs: Path, work: Path) -> None:
     past_run(runs, run_name(1), workspace=work, findings=[CLAIM])
-    index = runs / "earlier.sqlite"
+    asked(runs, work, "access tokens")
+    (index,) = (runs / ".memory").glob("*.sqlite")
     index.write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
 
-    assert len(asked(runs, work, "access tokens", index_path=index)) == 1
+    assert len(asked(runs, work, "access tokens")) == 1
 
 
 def test_an_index_that_cannot_be_made_is_an_error_of_the_store(
     runs: Path, work: Path
 ) -> None:
-    (runs / "file").write_text("in the way")
+    (runs / ".memory").write_text("in the way")
     past_run(runs, run_name(1), workspace=work, findings=[CLAIM])
 
     with pytest.raises(StoreError, match="index of memory cannot be used"):
-        asked(runs, work, "tokens", index_path=runs / "file" / "earlier.sqlite")
+        asked(runs, work, "tokens")
 
 
 def test_many_threads_ask_at_once_while_runs_come_and_go(

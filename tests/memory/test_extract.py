@@ -125,15 +125,6 @@ def test_twelve_are_kept_the_best_first() -> None:
     assert len({put.key for put in puts}) == MAX_ENTRIES
 
 
-def test_what_the_report_cites_comes_first() -> None:
-    one = item("The lease runs for five years from June.", "docs/lease.md:12")
-    other = item("The tenant pays the deposit in June too.", "docs/deposit.md:4")
-
-    for report, first in (("[a1#2]", other), ("[docs/lease.md:12]", one)):
-        puts = kept(one, other, report=f"It is so {report}.")
-        assert puts[0].value.startswith(first.claim)
-
-
 def test_what_is_said_twice_is_kept_once_with_both_places() -> None:
     again = item(
         "After they were issued, access tokens live 15 minutes.", "docs/a.md:3"

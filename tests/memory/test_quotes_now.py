@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.memory import quotes_now
 from orchestrator.memory.entries import Place
-from orchestrator.memory.quotes_now import QuotesNow, Said
+from orchestrator.memory.quotes_now import MAX_FILE_BYTES, QuotesNow, Said
 
 QUOTE = "ttl = timedelta(minutes=15)"
 
@@ -32,7 +31,8 @@ def state(work: Path, source: str, quote: str = QUOTE) -> str:
     ("source", "told"),
     [
         ("tokens.py:12", "unchanged"),
-        ("tokens.py:15-16", "unchanged"),
+        ("tokens.py:10-16", "unchanged"),
+        ("tokens.py:13", "moved"),
         ("tokens.py", "unchanged"),
         ("./tokens.py:12", "unchanged"),
         ("tokens.py:30", "moved"),
@@ -95,9 +95,8 @@ def test_links_are_followed_inside_and_never_out(work: Path) -> None:
     assert state(work, "pipe:1") == "unknown"
 
 
-def test_a_file_beyond_all_bounds_is_not_read(
-    work: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(quotes_now, "MAX_FILE_BYTES", 10)
+def test_a_file_beyond_all_bounds_is_not_read(work: Path) -> None:
+    with (work / "tokens.py").open("ab") as file:
+        file.truncate(MAX_FILE_BYTES + 1)
 
     assert state(work, "tokens.py:12") == "unknown"

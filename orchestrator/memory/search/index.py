@@ -40,7 +40,6 @@ class Index:
     Safe to use from any number of threads, by any number of processes at once. Each
     method raises `StoreError` where the disk is full, the folder may not be written, or
     another process holds the file for over ten seconds.
-
     """
 
     def __init__(
@@ -89,7 +88,12 @@ class Index:
         self._write(lambda connection: rows.remove(connection, paths))
 
     def find(
-        self, queries: Sequence[str], *, most: int = 5, is_subject: bool = False
+        self,
+        queries: Sequence[str],
+        *,
+        most: int = 5,
+        is_subject: bool = False,
+        share: float = 1.0,
     ) -> list[Found]:
         """Return the entries that fit best, the best first, newer ones among equals.
 
@@ -99,6 +103,7 @@ class Index:
             most: entries at most.
             is_subject: they are no question but what is said of a subject, see
                 `subjects`.
+            share: of the evidence that an answer needs; 0: whatever comes first.
 
         Returns:
             [] where nothing fits well enough.
@@ -116,6 +121,7 @@ class Index:
                 wanted,
                 meaning.likeness(connection, vectors) if meaning else None,
                 most,
+                share=share,
             )
         )
 
@@ -142,9 +148,8 @@ class Index:
 
         return self._read(work)
 
-    def erase(self, topic: str, key: str) -> None:
-        """Take out one entry, so that no byte of it is left in the file."""
-        self._write(lambda connection: rows.erase(connection, topic, key))
+    def compact(self) -> None:
+        """Leave no byte in the file, or beside it, of what was taken out."""
         self._done(self._file.compact)
 
     def close(self) -> None:

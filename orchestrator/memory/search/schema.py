@@ -10,6 +10,7 @@ import contextlib
 import os
 import sqlite3
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ FORM: Final = 1
 BUSY_S: Final = 10.0
 _IDLE: Final = 4
 """Connections kept for the next call."""
+_PAUSE_S: Final = 0.002
 _TABLES: Final = """
 CREATE TABLE topics (path TEXT PRIMARY KEY, stamp TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE entries (
@@ -194,7 +196,7 @@ def _open(path: Path) -> sqlite3.Connection:
     )
     try:
         connection.execute("PRAGMA secure_delete = ON")
-        connection.execute("PRAGMA journal_mode = WAL")
+        _read_while_written(connection)
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute("PRAGMA temp_store = MEMORY")
         connection.execute("PRAGMA cache_size = -16000")
@@ -203,6 +205,25 @@ def _open(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _read_while_written(connection: sqlite3.Connection) -> None:
+    """Let readers and a writer work at the same time.
+
+    Where others make the same new file at this moment, SQLite gives up at once rather
+    than wait as it does elsewhere.
+    """
+    until = time.monotonic() + BUSY_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not is_busy or time.monotonic() > until:
+                raise
+            time.sleep(_PAUSE_S)
+        else:
+            return
 
 
 def _make(connection: sqlite3.Connection) -> None:

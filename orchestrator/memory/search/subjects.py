@@ -28,6 +28,8 @@ def about(
     parts: Sequence[Asked],
     compared: Compared | None,
     most: int,
+    *,
+    share: float = 1.0,
 ) -> list[Found]:
     """Return the entries that fit the parts best: the best of each, then the next.
 
@@ -37,6 +39,7 @@ def about(
         parts: of what is said of the subject.
         compared: the likeness of all pieces to each of them; None: words alone.
         most: entries at most.
+        share: of the evidence that they need.
     """
     best: dict[tuple[str, str], tuple[int, Found]] = {}
     for at, part in enumerate(parts):
@@ -44,7 +47,7 @@ def about(
         if not known.terms:
             continue
         one = None if compared is None else (compared[0], [compared[1][at]])
-        hits = search(connection, counts, [known], one, most, share=SHARE)
+        hits = search(connection, counts, [known], one, most, share=share * SHARE)
         for rank, found in enumerate(hits):
             before = best.get((found.topic, found.key))
             if before is None or (rank, -found.score) < (before[0], -before[1].score):

@@ -208,7 +208,7 @@ class TestReplacing:
 
         (found,) = index.find(["plain"])
         assert found.topic == "o'dd.md"
-        index.erase("o'dd.md", "a\0b \ud800")
+        index.remove(["o'dd.md"])
         assert index.find(["plain"]) == []
 
 
@@ -223,7 +223,8 @@ class TestErasing:
         assert keys(reader, f"{secret} word said") == ["plan"]
         assert any(secret.encode() in raw for raw in bytes_beside(tmp_path))
 
-        index.erase("notes.md", "PLAN")
+        index.replace(topic(*ORDERS), (2,))
+        index.compact()
 
         assert not any(secret.encode() in raw for raw in bytes_beside(tmp_path))
         assert keys(index, secret) == keys(reader, secret) == []
@@ -231,12 +232,12 @@ class TestErasing:
 
     def test_what_was_replaced_before_is_gone_too(self, tmp_path: Path) -> None:
         index = Index(tmp_path / "search.sqlite")
-        for word in ("firstsecret", "secondsecret", "thirdsecret"):
+        for word in ("firstsecret", "secondsecret", "lasting"):
             index.replace(topic(("plan", f"The word is {word}."), *ORDERS), (1,))
 
-        index.erase("notes.md", "plan")
+        index.compact()
 
-        for hidden in (b"firstsecret", b"secondsecret", b"thirdsecret"):
+        for hidden in (b"firstsecret", b"secondsecret"):
             assert not any(hidden in raw for raw in bytes_beside(tmp_path))
 
 
@@ -345,6 +346,20 @@ class TestFiles:
         assert len(index.stamps()) == 6
         for number in range(6):
             assert keys(index, f"fact{number} fact9") == [f"fact{number} number9"]
+
+    def test_a_file_that_another_process_makes_now_is_waited_for(
+        self, path: Path
+    ) -> None:
+        path.parent.mkdir()
+        other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        other.execute("BEGIN IMMEDIATE")
+        timer = threading.Timer(0.05, other.close)
+        timer.start()
+
+        Index(path).replace(topic(("a", "b")), (1,))
+
+        timer.join()
+        assert len(Index(path).stamps()) == 1
 
 
 def writes(path: Path, number: int, index: Index | None = None) -> None:

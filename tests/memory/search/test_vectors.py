@@ -82,7 +82,7 @@ class TestFinding:
 
         index.replace(topic(*FACTS), (3,))
         assert keys(index, QUESTION) == ["release train"]
-        index.erase("notes.md", "release train")
+        index.remove(["notes.md"])
         assert keys(index, QUESTION) == []
 
     def test_what_others_write_is_found(self, tmp_path: Path) -> None:
