@@ -515,7 +515,9 @@ async def test_a_secret_that_a_person_wrote_into_memory_reaches_nobody(
     key = JWT
     bench.write(
         ".orchestrate/memory/shop.md",
-        f"## Refunds in the shop system\n\nHow long refunds take: key {key}.\n",
+        f"# Shop {key}\n\n## Refunds in the shop system\n\n"
+        f"How long refunds take: key {key}.\n\n"
+        f"## How long refunds take, {key}\n\nHow long refunds take.\n",
     )
     asked = call("recall", query="refunds shop system", where="memory")
     seen = call("memory", command="view", path="/memories/shop.md")
