@@ -17,9 +17,10 @@ from orchestrator.memory.batch import Batch
 from orchestrator.memory.catalog import Loaded
 from orchestrator.memory.edits import Edit, is_title_alone, with_inserted
 from orchestrator.memory.entries import Topic, topic_text
-from orchestrator.memory.folder import Changed
+from orchestrator.memory.folder import INDEX_PAGE, Changed
 from orchestrator.memory.forgetting import forgotten_in
 from orchestrator.memory.keeping import Author
+from orchestrator.memory.others import without_others
 from orchestrator.memory.paths import ROOT, file_path, folder_path, refuse_index, within
 from orchestrator.memory.rules import PERSONS
 from orchestrator.memory.scope import BUSY, TRIES, Scope
@@ -40,10 +41,12 @@ class Commands:
     Attributes:
         scope: of the files.
         author: the agent.
+        entries_alone: it writes entries, and nothing above them.
     """
 
     scope: Scope
     author: Author
+    entries_alone: bool = False
     _seen: dict[str, str] = field(default_factory=dict)
     """Path → digest of the text that the agent saw of it, or wrote, last."""
 
@@ -92,7 +95,7 @@ class Commands:
                 f"File {path} exceeds maximum line limit of {MAX_LINES:,} lines."
             )
         self._saw(relative, loaded.text.text)
-        shown = self.scope.redact(loaded.text.text)
+        shown = self._shown(relative, loaded.text.text)
         return numbered(path, shown, args.get("view_range"), is_cut=loaded.text.is_cut)
 
     def _create(self, args: Mapping[str, Any]) -> str:
@@ -122,11 +125,13 @@ class Commands:
             text = loaded.text.text
             replaced = _replaced(path, text, old, new)
             written = self._write(batch, loaded.topic, replaced)
-            shown[:] = [snippet(text, written)]
+            shown[:] = [
+                snippet(self._shown(relative, text), self._shown(relative, written))
+            ]
 
         self._changed(change)
         what = "The memory file has been edited. Here is the snippet showing the change"
-        return f"{what} (with line numbers):\n{self.scope.redact(shown[0])}"
+        return f"{what} (with line numbers):\n{shown[0]}"
 
     def _insert(self, args: Mapping[str, Any]) -> str:
         path, more = _text(args, "path"), _text(args, "insert_text")
@@ -223,6 +228,7 @@ class Commands:
             forgotten_in(self.scope.disk),
             self.author.source,
             self.scope.seals(),
+            entries_alone=self.entries_alone,
         )
         topic = edit.topic(before, text)
         if why := batch.set_topic(topic):
@@ -231,6 +237,12 @@ class Commands:
         written = topic_text(topic)
         self._saw(topic.path, written)
         return written
+
+    def _shown(self, relative: str, text: str) -> str:
+        """Return the text of a file as the agent may see it, line by line."""
+        if relative == INDEX_PAGE:
+            return self.scope.redact(text)
+        return self.scope.redact(without_others(text, relative, self.author))
 
     def _there(self, batch: Batch, relative: str, missing: str) -> Loaded:
         if not relative.endswith(".md"):

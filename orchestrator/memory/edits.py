@@ -44,6 +44,7 @@ class Edit:
         forgotten: what must not come back.
         source: who writes.
         seals: for the evidence that is named.
+        entries_alone: what stands above the entries stays as it is.
     """
 
     scope: Scope
@@ -51,6 +52,7 @@ class Edit:
     forgotten: Tombstones
     source: str
     seals: Seals
+    entries_alone: bool = False
 
     def topic(self, before: Topic, text: str) -> Topic:
         """Return the topic that a text makes of the one before.
@@ -111,6 +113,11 @@ class Edit:
         head = after.head or ""
         if before.head is not None and head.strip() == before.head.strip():
             return head
+        if self.entries_alone and head.strip():
+            raise ToolError(
+                "nothing was written: title and text above the first entry are for the "
+                f"lead to write; write entries alone: {FORM}"
+            )
         head = clean_text(self.scope.redact(head))
         if PLACEHOLDER.search(head):
             raise ToolError("nothing was written: its first lines hold a secret")

@@ -281,9 +281,15 @@ class Memory:
             self._scope.erase()
         return list(gone)
 
-    def commands(self, author: Author) -> Commands:
-        """Return the memory commands for one agent; it is to have its own."""
-        return Commands(self._scope, author)
+    def commands(self, author: Author, *, entries_alone: bool = False) -> Commands:
+        """Return the memory commands for one agent; it is to have its own.
+
+        Args:
+            author: the agent.
+            entries_alone: it may not write what stands above the entries of a file,
+                which nobody can tell from what others wrote there.
+        """
+        return Commands(self._scope, author, entries_alone)
 
     def _near(self, asked: Put | Drop) -> tuple[str, ...]:
         """Return keys that may say the same; none where the key is known already."""

@@ -170,15 +170,24 @@ class LeadMemory:
         return MemoryRecalled(
             why,
             shown.text,
-            entries=[_told(known) for known in shown.found],
+            entries=[self._told(known) for known in shown.found],
             files=list(compared(shown, self.context)),
             failure=looked.failure,
         )
 
     def _out_of_sight(self, looked: Looked) -> Looked:
         """Return what the first message does not show, or not as it is now."""
-        found = [k for k in looked.found if _shown_as(_told(k)) not in self._in_sight]
+        found = [
+            known
+            for known in looked.found
+            if _shown_as(self._told(known)) not in self._in_sight
+        ]
         return Looked(found=tuple(found), failure=looked.failure)
+
+    def _told(self, known: Known) -> dict[str, str]:
+        """Return which entry it is; a person may have written anything into its key."""
+        told = {"topic": known.topic, "key": known.entry.key, "state": known.state}
+        return {name: self.memory.redact(text) for name, text in told.items()}
 
     async def _kept(
         self, memory: Memory, by: str, changes: Sequence[Put | Drop] | None
@@ -210,11 +219,6 @@ def _parts(texts: Sequence[str]) -> Iterator[str]:
         for part in _CLAUSES.split(text):
             if clause := part.strip(" \t-*[]()"):
                 yield clause
-
-
-def _told(known: Known) -> dict[str, str]:
-    key = clean_text(known.entry.key)
-    return {"topic": clean_text(known.topic), "key": key, "state": known.state}
 
 
 def _shown_as(told: dict[str, str]) -> tuple[str, str]:

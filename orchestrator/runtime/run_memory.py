@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from orchestrator.errors import OrchestratorError, StoreError, ToolError
 from orchestrator.events import FileSeen
+from orchestrator.ids import LEAD
 from orchestrator.memory.commands import Commands
 from orchestrator.memory.earlier_runs import EarlierRuns, FromRun
 from orchestrator.memory.entries import Place
 from orchestrator.memory.keeping import Author
 from orchestrator.memory.memory import About, Known, Memory
+from orchestrator.memory.others import is_of_others
 from orchestrator.memory.shown import Bounded, bounded
 from orchestrator.tools.base import ToolContext, ToolOutput
 from orchestrator.tools.extraction import plain
@@ -74,7 +77,10 @@ class RunMemory:
             raise ToolError("this task has no memory of its own to write to")
         if context.agent not in self._desks:
             author = Author(self.run, context.agent)
-            self._desks[context.agent] = self.memory.commands(author)
+            is_lead = context.agent == LEAD
+            self._desks[context.agent] = self.memory.commands(
+                author, entries_alone=not is_lead
+            )
         return self._desks[context.agent]
 
     def look(
@@ -99,6 +105,7 @@ class RunMemory:
             is_subject: they are parts of what is said of a subject, and ask nothing.
         """
         asked = [text for text in map(str.strip, queries) if text]
+        author = Author(self.run, agent)
         topics: tuple[About, ...] = ()
         found: list[Known] = []
         runs: list[FromRun] = []
@@ -107,7 +114,8 @@ class RunMemory:
             with _told(failures):
                 topics = tuple(self.memory.topics())
                 wider = self.memory.recall(asked, most=most * 2, is_subject=is_subject)
-                found = [k for k in wider if not self._is_of_others(k, agent)][:most]
+                ours = (k for k in wider if not is_of_others(k.entry, author))
+                found = list(islice(ours, most))
                 failures.append(self.memory.notice)
         if self.earlier is not None and asked:
             with _told(failures):
@@ -117,11 +125,6 @@ class RunMemory:
                 self.memory.touch([known.entry.key for known in found])
         failure = self.redact("; ".join(filter(None, dict.fromkeys(failures))))
         return Looked(topics, tuple(found), tuple(runs), failure)
-
-    def _is_of_others(self, known: Known, agent: str) -> bool:
-        run, _, author = known.entry.source.partition("/")
-        is_ours = run == self.run and not known.entry.is_by_a_person
-        return is_ours and author != agent
 
     def shown(
         self,

@@ -75,6 +75,11 @@ def first_words(ended: Ended) -> str:
     return text_of(ended.events("agent.started", "lead")[0].data["first"])
 
 
+def words_of(request: ModelRequest) -> str:
+    """What all messages of a request say, calls left out."""
+    return "\n".join(text_of(each["content"]) for each in request.messages)
+
+
 def told(ended: Ended, kind: str) -> list[dict[str, Any]]:
     return [event.data for event in ended.events(kind)]
 
@@ -361,7 +366,7 @@ async def test_a_subagent_writes_only_where_its_profile_says_so(
     assert "memory" not in allowed
 
 
-async def test_what_another_agent_of_the_run_wrote_is_not_recalled(
+async def test_what_another_agent_of_the_run_wrote_is_not_shown(
     bench: RunBench,
 ) -> None:
     keeper = (
@@ -371,18 +376,28 @@ async def test_what_another_agent_of_the_run_wrote_is_not_recalled(
     bench.write("agents/keeper.md", keeper)
     text = "## Paper on refunds\n\nThe paper on refunds has two lines.\n"
     made = call("memory", command="create", path="/memories/paper.md", file_text=text)
-    looked = call("recall", query="paper on refunds has two lines", where="memory")
+    titled = {"path": "/memories/other.md", "file_text": f"# Other\n\n{text}"}
+    refused = call("memory", command="create", **titled)
+    looked = [
+        call("recall", query="paper on refunds has two lines", where="memory"),
+        call("memory", command="view", path="/memories/paper.md"),
+    ]
     fields: dict[str, Any] = {**MEMORY, "agents": ("keeper",)}
     first = await bench.play(
         [sent("One", agent="keeper"), looked, finish("Done."), "nothing"],
-        {"One": [made, *WORKER]},
+        {"One": [refused, made, *WORKER]},
         **fields,
     )
     later = await bench.play([looked, finish("Done."), "nothing"], {}, **fields)
 
-    assert "created successfully" in first.results("memory", "a1")[0]
+    titled_result, made_result = first.results("memory", "a1")
+    assert "title and text above the first entry" in titled_result
+    assert "created successfully" in made_result
     assert "Nothing in memory fits" in first.results("recall")[0]
+    assert "another agent of this run wrote" in first.results("memory")[0]
+    assert all("two lines" not in words_of(r) for r in first.requests_of("lead")[2:])
     assert "has two lines" in later.results("recall")[0]
+    assert "has two lines" in later.results("memory")[0]
 
 
 async def test_seven_subagents_write_at_once_and_seven_entries_are_there(
@@ -500,7 +515,9 @@ async def test_a_secret_that_a_person_wrote_into_memory_reaches_nobody(
     key = JWT
     bench.write(
         ".orchestrate/memory/shop.md",
-        f"## Refunds in the shop system\n\nHow long refunds take: key {key}.\n",
+        f"# Shop {key}\n\n## Refunds in the shop system\n\n"
+        f"How long refunds take: key {key}.\n\n"
+        f"## How long refunds take, {key}\n\nHow long refunds take.\n",
     )
     asked = call("recall", query="refunds shop system", where="memory")
     seen = call("memory", command="view", path="/memories/shop.md")

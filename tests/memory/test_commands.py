@@ -10,6 +10,7 @@ from memory_desk import AUTHOR, Desk
 from orchestrator.errors import ToolError
 from orchestrator.memory.commands import Commands
 from orchestrator.memory.entries import Earlier, parse_topic
+from orchestrator.memory.keeping import Author
 from orchestrator.memory.rules import FORGOTTEN, PERSONS
 
 PATH = "/memories/auth.md"
@@ -591,3 +592,29 @@ def test_a_folder_that_cannot_be_written_is_told(
     assert "cannot be written" in refused(
         commands, "create", path=PATH, file_text="## a\n\nb\n"
     )
+
+
+def test_what_others_of_the_run_wrote_keeps_its_lines_and_not_its_words(
+    desk: Desk,
+) -> None:
+    text = "# Paper\n\n## One\n\nIt is 1.\n\n## Two\n\nIt is 2.\n"
+    desk.memory().commands(Author("run", "a1")).run(
+        {"command": "create", "path": "/memories/p.md", "file_text": text}
+    )
+    lead = desk.memory().commands(Author("run", "lead"))
+    seen = {"command": "view", "path": "/memories/p.md"}
+    shown = lead.run(seen)
+    more = {"insert_line": 99, "insert_text": "## Three\n\nIt is 3.\n"}
+    count = (desk.folder / "p.md").read_text().count("\n")
+    lead.run({**seen, "command": "insert", **more, "insert_line": count})
+    change = {"old_str": "It is 3.", "new_str": "It is 4."}
+    changed = lead.run({**seen, "command": "str_replace", **change})
+    later = desk.memory().commands(Author("later", "lead")).run(seen)
+
+    assert "# Paper" in shown
+    assert "It is" not in shown
+    assert shown.count("another agent of this run wrote") == 2
+    assert "It is 4." in changed
+    assert "It is 2." not in changed
+    assert shown.count("\n") == count
+    assert all(f"It is {number}." in later for number in (1, 2, 4))

@@ -235,3 +235,19 @@ def test_a_file_that_may_not_be_looked_at_is_no_answer() -> None:
     asked = "How long do access tokens live?"
 
     assert not recalled(asked, entries, lambda path: path != "auth/tokens.py").answers
+
+
+def test_what_was_found_for_the_very_question_goes_before_what_has_its_words() -> None:
+    told = "2026-11-29, `r.md:{}` unchanged"
+    arrival = (
+        "- `r.md` › Refund takes day goods arrive: A refund takes 14 days from the day "
+        "the goods arrive. / Found for: How long do refunds take? "
+        f"({told.format(1)})"
+    )
+    receipt = (
+        "- `r.md` › Receipt refund takes: Without a receipt a refund takes 30 days at "
+        f"the most. / Found for: How long without a receipt? ({told.format(2)})"
+    )
+    found = answer("How long do refunds take?", receipt, arrival)
+
+    assert [each.spot for each in found.answers] == [Spot("r.md", 1, 1)]

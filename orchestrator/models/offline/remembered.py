@@ -86,6 +86,12 @@ class Remembered:
         return " ".join(told) or " ".join(self.lines)
 
     @property
+    def asked(self) -> tuple[str, ...]:
+        """Return the questions that it was found for."""
+        found = map(_FOUND_FOR.match, self.lines)
+        return tuple(each["asked"] for each in found if each)
+
+    @property
     def spot(self) -> Spot | None:
         """Return the place that a report can cite, or None."""
         fit = (each for each in self.spots if each.first and is_citable(each.path))
@@ -199,13 +205,21 @@ def _once(entries: Iterable[Remembered | None]) -> list[Remembered]:
 
 def _best(part: Question, entries: Sequence[Remembered]) -> Remembered | None:
     """Return the entry that answers a part of a question best, or None."""
-    scored: list[tuple[float, Remembered]] = []
+    asked = _plain(part.text)
+    scored: list[tuple[tuple[bool, float], Remembered]] = []
     for entry in entries:
         if not _holds_all(part, entry):
             continue
         hits = best_hits(part, [_page(entry)], found_in={}, files=0)
-        scored += [(hit.score, entry) for hit in hits]
+        # What answered this very question once has more to say for it than words do.
+        is_known = any(_plain(phrases.without_frame(q)) == asked for q in entry.asked)
+        scored += [((is_known, hit.score), entry) for hit in hits]
     return max(scored, key=lambda one: one[0])[1] if scored else None
+
+
+def _plain(text: str) -> str:
+    """Return the words of a question, whatever is between them."""
+    return " ".join(re.findall(r"\w+", text.casefold()))
 
 
 def _holds_all(part: Question, entry: Remembered) -> bool:
@@ -235,10 +249,8 @@ def _is_there(concept: Concept, bag: Bag) -> bool:
 def _page(entry: Remembered) -> Page:
     """Return an entry as a page of prose: its key, what it was found for, its value."""
     path = entry.spots[0].path if entry.spots else entry.topic
-    asked = [
-        found["asked"] for line in entry.lines if (found := _FOUND_FOR.match(line))
-    ]
-    heads = [f"# {entry.key}" if entry.key else "", *(f"## {each}" for each in asked)]
+    asked = (f"## {each}" for each in entry.asked)
+    heads = [f"# {entry.key}" if entry.key else "", *asked]
     told = [line for line in entry.lines if not _FOUND_FOR.match(line)]
     lines = [*heads, "", *told]
     name = path if path.lower().endswith(PROSE) else f"{path}.md"
