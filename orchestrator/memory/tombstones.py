@@ -18,9 +18,9 @@ from typing import Final, Self
 from orchestrator.memory.entries import folded_key
 from orchestrator.memory.folder import OWN
 
-__all__ = ["FORGOTTEN", "Tombstones"]
+__all__ = ["FORGOTTEN_FILE", "Tombstones"]
 
-FORGOTTEN: Final = f"{OWN}/forgotten"
+FORGOTTEN_FILE: Final = f"{OWN}/forgotten"
 MIN_VALUE_CHARS: Final = 8
 """A shorter value says too little to be known by: only its key is."""
 
