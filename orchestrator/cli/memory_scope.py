@@ -88,7 +88,8 @@ class Scope:
 
         Args:
             searches: an embedder is wanted too, if one is configured.
-            evidence: what entries rest on is looked at.
+            evidence: what entries rest on is looked at; never of the user, whose
+                entries may be about any workspace.
 
         Raises:
             SpecError: the settings name an embedder that there is not.
@@ -102,7 +103,7 @@ class Scope:
             embedder = embedder_of(Settings.load(os.environ), os.environ)
         return Memory(
             self.folder,
-            workspace=self.workspace if evidence else None,
+            workspace=self.workspace if evidence and self.name == "project" else None,
             redact=_redacted,
             today=_today,
             embedder=embedder,

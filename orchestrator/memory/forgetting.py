@@ -11,7 +11,7 @@ from orchestrator.errors import StoreError
 from orchestrator.memory.batch import Batch
 from orchestrator.memory.entries import Entry, folded, folded_key
 from orchestrator.memory.folder import Folder, Lease
-from orchestrator.memory.tombstones import FORGOTTEN, Tombstones
+from orchestrator.memory.tombstones import FORGOTTEN_FILE, Tombstones
 from orchestrator.memory.writing import shortened
 
 __all__ = ["forget", "forgetting_is_done", "forgotten_in"]
@@ -21,7 +21,7 @@ _WAS: Final = re.compile(r"[-*][ \t]+was[ \t]*:[ \t]*(.*?)(?:[ \t]*\([\d-]{10}\)
 
 def forgotten_in(folder: Folder) -> Tombstones:
     """Return what was forgotten in a scope."""
-    return Tombstones.parse(folder.read(FORGOTTEN).text)
+    return Tombstones.parse(folder.read(FORGOTTEN_FILE).text)
 
 
 def forget(batch: Batch, wanted: Collection[str]) -> list[str]:
@@ -74,17 +74,17 @@ def forgetting_is_done(folder: Folder, lease: Lease) -> None:
         Changed: somebody changed the list meanwhile.
         StoreError: it cannot be written.
     """
-    before = folder.read(FORGOTTEN)
+    before = folder.read(FORGOTTEN_FILE)
     stones = Tombstones.parse(before.text)
     if stones.is_under_way:
         text = replace(stones, is_under_way=False).text()
-        folder.write(lease, FORGOTTEN, text, before=before)
+        folder.write(lease, FORGOTTEN_FILE, text, before=before)
 
 
 def _write_down(batch: Batch, keys: list[str], values: list[str]) -> None:
-    before = batch.folder.read(FORGOTTEN)
+    before = batch.folder.read(FORGOTTEN_FILE)
     stones = Tombstones.parse(before.text).with_more(keys, values, is_under_way=True)
-    batch.folder.write(batch.lease, FORGOTTEN, stones.text(), before=before)
+    batch.folder.write(batch.lease, FORGOTTEN_FILE, stones.text(), before=before)
 
 
 def _without_quotes(entry: Entry, quotes: Collection[str]) -> Entry:

@@ -17,9 +17,9 @@ from typing import Final, Self
 
 from orchestrator.memory.entries import folded_key
 
-__all__ = ["FORGOTTEN", "Tombstones"]
+__all__ = ["FORGOTTEN_FILE", "Tombstones"]
 
-FORGOTTEN: Final = ".forgotten"
+FORGOTTEN_FILE: Final = ".forgotten"
 """Not in the folder of the index, which may be deleted at any time."""
 MIN_VALUE_CHARS: Final = 8
 """A shorter value says too little to be known by: only its key is."""

@@ -44,7 +44,6 @@ LOOK_S: Final = 30.0
 _CLAUSES: Final = re.compile(r"\n+|[.;:!?,](?=\s|$)|[。；：！？，、]")
 _FOR_OBJECTIVE: Final = "Found for this objective:"
 _FOR_OPEN_WORK: Final = "Found for what is still open:"
-_AT_END: Final = "Found for this objective:"
 _WHOSE: Final = {"project": "on this workspace", "user": "for this person"}
 
 
@@ -110,7 +109,9 @@ class LeadMemory:
     async def _by_model(self, ask: Ask) -> Sequence[Put | Drop] | None:
         """Return what the model wants to keep; None: it does not say."""
         asked = [self.question or self.task.objective, *self.task.questions]
-        known = await self._recalled("end", asked, heading=_AT_END, most=MOST_AT_END)
+        known = await self._recalled(
+            "end", asked, heading=_FOR_OBJECTIVE, most=MOST_AT_END
+        )
         text = self.words(
             "remember",
             record=RECORD,

@@ -28,33 +28,33 @@ from orchestrator.memory.search.index import Index
 PEERS = 1
 LEVEL = 0.7
 """Recall at which false alarms are compared; each threshold as high as can be."""
-HALVES = ("dev", "test", "fresh")
+PARTS = ("dev", "test", "fresh")
 
 
 def main(peers: int = PEERS) -> None:
     """Print a table for each part of the questions."""
     with tempfile.TemporaryDirectory() as folder:
         embedder = LocalEmbedder() if is_installed("semantic") else None
-        halves = {half: questions(half) for half in HALVES}
-        rows = {half: list[tuple[str, ...]]() for half in HALVES}
+        parts = {part: questions(part) for part in PARTS}
+        rows = {part: list[tuple[str, ...]]() for part in PARTS}
         for name, ranked, at_once in ours(Path(folder), embedder):
-            for half, asked in halves.items():
-                rows[half].append(row(name, measured(at_once, asked), ranked, asked))
+            for part, asked in parts.items():
+                rows[part].append(row(name, measured(at_once, asked), ranked, asked))
         if peers:
             theirs, trouble = of_peers(Path(folder) / "peers", embedder)
             for name, ranked in theirs.items():
-                least = best_threshold(ranked, halves["dev"])
-                for half, asked in halves.items():
+                least = best_threshold(ranked, parts["dev"])
+                for part, asked in parts.items():
                     figures = measured(above(ranked, least), asked)
-                    rows[half].append(row(name, figures, ranked, asked))
+                    rows[part].append(row(name, figures, ranked, asked))
             if trouble:
-                for half in HALVES:
+                for part in PARTS:
                     told = (f"{', '.join(PACKAGES)}: {trouble}", *[""] * 7)
-                    rows[half].append(told)
-        for half, asked in halves.items():
+                    rows[part].append(told)
+        for part, asked in parts.items():
             none = sum(not each.answers for each in asked)
             print_table(
-                f"Part `{half}`: {len(asked)} questions, {none} without an answer, "
+                f"Part `{part}`: {len(asked)} questions, {none} without an answer, "
                 "shares in %",
                 (
                     "",
@@ -66,7 +66,7 @@ def main(peers: int = PEERS) -> None:
                     f"alarms at {LEVEL:.0%}",
                     "by kind @5",
                 ),
-                rows[half],
+                rows[part],
             )
 
 

@@ -546,6 +546,19 @@ class TestScopes:
         assert shown["folder"] == f"{filled.parent}/data/orchestrate/memory"
         assert shown["topics"] == []
 
+    def test_evidence_of_the_user_is_not_looked_for_in_this_workspace(
+        self, filled: Path, capsys: Capture
+    ) -> None:
+        run(capsys, "export", "all.jsonl")
+        run(capsys, "import", "all.jsonl", "--scope", "user")
+
+        (project,) = as_json(capsys, "search", "access tokens live")["found"]
+        (user,) = as_json(capsys, "search", "access tokens live", "--scope", "user")[
+            "found"
+        ]
+        assert project["state"] == "unchanged"
+        assert user["state"] == "unknown"
+
     def test_another_workspace_is_another_project(
         self, filled: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -70,13 +70,18 @@ def topics() -> list[Topic]:
     ]
 
 
-def questions(half: str) -> list[Question]:
-    """Return one half of the questions: `dev` to choose by, `test` to report."""
+def questions(part: str) -> list[Question]:
+    """Return one part of the questions.
+
+    Args:
+        part: `dev`, by which all was chosen; `test`, looked at while faults were
+            mended; `fresh`, written after that.
+    """
     rows = [json.loads(line) for line in _lines("retrieval_questions.jsonl")]
     return [
         Question(row["kind"], row["question"], tuple(row["answers"]))
         for row in rows
-        if row["half"] == half
+        if row["part"] == part
     ]
 
 

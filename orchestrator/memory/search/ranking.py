@@ -26,7 +26,7 @@ _K, _B = 1.2, 0.5
 _HEADING: Final = 2.0
 """A term in the key counts as so many in the value."""
 _EXTRA: Final = 0.5
-# Chosen on the first half of the questions of `tests/data/memory`.
+# Chosen on the part `dev` of the questions in `tests/data/memory`.
 NAMED: Final = 0.25
 """More coverage where all that was asked is in the key; a share of it for a part."""
 OF_NUMBER: Final = 0.3

