@@ -26,7 +26,8 @@ __all__ = ["PURPOSE", "RECORD", "LookingBack"]
 
 PURPOSE: Final = "memory"
 RECORD: Final = "{record}"
-"""Stands in a question where the conversation goes, for who has not read it."""
+"""Stands in a question where the conversation goes, for who has not read it; only the
+first counts, since what memory holds follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class LookingBack:
     def _filled(self, text: str, output: int) -> str:
         """Return the question, with the conversation in it if its reader needs that."""
         if not self.model:
-            return text.replace(RECORD, "")
+            return text.replace(RECORD, "", 1)
         window = self.caller.window_of(self.model)
         record = render(
             self.state.shown.messages,
@@ -75,7 +76,7 @@ class LookingBack:
             limit_tokens=int((window - output) * 0.7),
             first_step=self.state.first_step,
         )
-        return text.replace(RECORD, f"<record>\n{record}\n</record>\n\n")
+        return text.replace(RECORD, f"<record>\n{record}\n</record>\n\n", 1)
 
 
 def _useful(reply: Reply) -> str:

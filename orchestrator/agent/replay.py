@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final
 from orchestrator.agent.barring import barred_calls
 from orchestrator.agent.cache_watch import NOT_CACHED, start_of
 from orchestrator.agent.damage import RequestProof
+from orchestrator.agent.looking_back import PURPOSE as LOOKING_BACK
 from orchestrator.agent.notes import NOTED, was_noted
 from orchestrator.agent.spec import AgentSpec
 from orchestrator.agent.state import AgentState, Limited
@@ -134,6 +135,8 @@ class Replay:
     def _requested(self, event: Event) -> None:
         state = self.state
         if purpose := event.data.get("purpose"):
+            if purpose == LOOKING_BACK:  # its work is over: a hand-in stays taken
+                return
             self._receive()
             self._was_futile = purpose == "summary"
             return

@@ -92,7 +92,7 @@ def show(name: str, scope: Scope, as_json: bool) -> None:
     from orchestrator.memory.memory import About
 
     if not scope.is_there:
-        raise SpecError(f"nothing is remembered yet: {scope.folder}")
+        raise SpecError(scope.emptiness)
     store = scope.memory()
     found = entry_named(store, name)
     if isinstance(found, About):
@@ -181,7 +181,7 @@ def forget(
     if sum((bool(keys), topic is not None, is_all)) != 1:
         raise click.UsageError("name keys, or --topic TOPIC, or --all")
     if not scope.is_there:
-        raise SpecError(f"nothing is remembered yet: {scope.folder}")
+        raise SpecError(scope.emptiness)
     store = scope.memory()
     found = to_forget(store, keys, topic)
     gone = forget_keys(store, found, is_sure=is_sure, is_quiet=as_json)

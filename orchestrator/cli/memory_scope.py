@@ -49,6 +49,13 @@ class Scope:
         """Return whether anything was ever remembered in it."""
         return self.folder.is_dir()
 
+    @property
+    def emptiness(self) -> str:
+        """Return that there is nothing yet, and which other place may be meant."""
+        other = "; `--workspace DIR` names another project"
+        told = f"nothing is remembered yet: {safe(str(self.folder))}"
+        return told + other if self.name == "project" else told
+
     def tell_empty(self, as_json: dict[str, Any] | None = None) -> None:
         """Say on stderr that there is nothing yet.
 
@@ -57,8 +64,7 @@ class Scope:
         """
         if as_json is not None:
             self.print_json(**as_json)
-        where = safe(str(self.folder))
-        print(f"nothing is remembered yet: {where}", file=sys.stderr)
+        print(self.emptiness, file=sys.stderr)
 
     def text_of(self, topic: str) -> str:
         """Return a topic file as it is.

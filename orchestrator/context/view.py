@@ -115,7 +115,8 @@ def make_view(
 
     Args:
         head: from `make_head`.
-        shown: of the conversation; its last message is the user's.
+        shown: of the conversation; its last message is the user's, or, where it is
+            over and an aside follows, the model's.
         max_output_tokens: bound of the reply.
         previous_end: end of the newest request that was answered, or None, also where
             what it held has changed since.
@@ -129,7 +130,9 @@ def make_view(
     for index, blocks in marks.blocks.items():
         content = _marked(messages[index]["content"], blocks)
         pieces[index] = encode({"role": "user", "content": content})
-    if aside:
+    if aside and messages[-1]["role"] == "assistant":
+        messages, pieces = [*messages, *aside], [*pieces, *map(encode, aside)]
+    elif aside:
         last, first = len(messages) - 1, [*messages[-1]["content"]]
         first = [*_marked(first, marks.blocks.get(last, ())), *aside[0]["content"]]
         joined: list[Message] = [{"role": "user", "content": first}, *aside[1:]]

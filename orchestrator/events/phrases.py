@@ -154,6 +154,26 @@ def _cancel(given: Data) -> str:
     return f"cancels {one_line(given.get('agent'))}" + (f": {why}" if why else "")
 
 
+_IN_MEMORY = {
+    "view": "looks into memory",
+    "create": "writes into memory",
+    "str_replace": "changes memory",
+    "insert": "adds to memory",
+    "delete": "takes out of memory",
+    "rename": "moves in memory",
+}
+
+
+def _memory(given: Data) -> str:
+    command = one_line(given.get("command"))
+    path = one_line(given.get("path") or given.get("old_path"))
+    to = one_line(given.get("new_path"))
+    what = path.removeprefix("/memories").strip("/")
+    does = _IN_MEMORY.get(command, f"memory {command}".strip())
+    also = f" to {to.removeprefix('/memories').strip('/')}" if to else ""
+    return (f"{does}: {what}" if what else does) + also
+
+
 _CALLS: dict[str, Callable[[Data], str]] = {
     "read_file": _read_file,
     "grep": _grep,
@@ -165,6 +185,7 @@ _CALLS: dict[str, Callable[[Data], str]] = {
     "fetch_url": lambda given: f"fetches {one_line(given.get('url'))}",
     "read_ref": lambda given: f"opens {one_line(given.get('ref'))}",
     "recall": lambda given: f"looks back for {quoted(given.get('query'))}",
+    "memory": _memory,
     "update_notes": lambda given: f"writes notes: {one_line(given.get('section'))}",
     "delegate": _delegate,
     "wait_for": _wait_for,

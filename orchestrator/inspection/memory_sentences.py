@@ -36,6 +36,8 @@ def memory_kept(data: Data) -> str:
         one_line(each.get("what")) for each in _dicts(data.get("outcomes"))
     )
     told = [f"{counts[what]} {what}" for what in _WHATS if counts[what]]
+    if not told and (failure := one_line(data.get("failure"))):
+        return f"memory is not brought up to date: {failure}"
     by = one_line(data.get("by"))
     kept = ", ".join(told) or "nothing"
     return f"memory is brought up to date by {_BY.get(by, by)}: {kept}{_failure(data)}"

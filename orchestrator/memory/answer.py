@@ -15,7 +15,11 @@ __all__ = ["MAX_ENTRIES", "changes_in", "topic_path"]
 MAX_ENTRIES: Final = 12
 """Of one answer; what comes behind is not taken."""
 DEFAULT_TOPIC: Final = "notes.md"
-_FENCE: Final = re.compile(r"\A\s*```[\w-]*\n(.*?)\n```\s*\Z", re.DOTALL)
+_FENCE: Final = re.compile(
+    r"\A(?:(?!#{1,2} |```)[^\n]*\n)*```[\w-]*[ \t]*\n(?=\s*#{1,2} )(?P<text>.*)\n```",
+    re.DOTALL,
+)
+"""Around a whole answer, with words before and behind it perhaps."""
 _TOPIC: Final = re.compile(r"# +(.*\S)[ \t]*")
 _DROPPED: Final = re.compile(r"drop(?: it| this)?[.!]?", re.IGNORECASE)
 _NOTHING: Final = re.compile(r"\W*(?:nothing|none|无|没有)\b", re.IGNORECASE)
@@ -29,8 +33,9 @@ def changes_in(answer: str) -> list[Put | Drop] | None:
         answer: entries in the form of topic files, under `# file: description`; or
             "nothing".
     """
+    answer = answer.replace("\r\n", "\n")
     if (fenced := _FENCE.match(answer)) is not None:
-        answer = fenced[1]
+        answer = fenced["text"]
     changes = [
         _change(entry, path, description)
         for path, description, text in _topics(answer)

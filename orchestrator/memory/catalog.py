@@ -30,6 +30,7 @@ from orchestrator.memory.entries import (
 from orchestrator.memory.folder import OWN, Folder, Lease, Listing, Stamp, Text
 from orchestrator.memory.index_page import About, about
 from orchestrator.memory.search.index import Found, Index
+from orchestrator.messages import whole_chars
 
 __all__ = ["Catalog", "Loaded"]
 
@@ -366,7 +367,7 @@ def _readable(topic: Topic) -> Topic:
     """Return a topic whose text is UTF-8 throughout; keys are found by it again."""
     if not any(_is_odd(each.raw) for each in topic.entries):
         return topic
-    text = topic_text(topic).encode("utf-8", "replace").decode()
+    text = whole_chars(topic_text(topic))
     return parse_topic(text, topic.path)
 
 

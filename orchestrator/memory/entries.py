@@ -15,6 +15,7 @@ from datetime import date
 from typing import Final
 
 from orchestrator.memory.fences import outside_fences
+from orchestrator.messages import whole_chars
 
 __all__ = [
     "MAX_WAS",
@@ -138,7 +139,8 @@ def folded_key(key: str) -> str:
     """Return what two spellings of one key have in common."""
     if key.isascii():  # nearly all are, and files hold many
         return " ".join(key.translate(_TO_BLANKS).split()).lower()
-    plain = unicodedata.normalize("NFKC", key)
+    # The index holds no half characters, which stand for bytes that are no UTF-8.
+    plain = unicodedata.normalize("NFKC", whole_chars(key))
     return _BLANKS.sub(" ", plain).strip().casefold()
 
 

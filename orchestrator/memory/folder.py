@@ -25,6 +25,7 @@ from orchestrator.security import beneath
 
 __all__ = [
     "INDEX_PAGE",
+    "LOCK_S",
     "MAX_FILES",
     "MAX_FILE_BYTES",
     "OWN",
@@ -280,7 +281,11 @@ class Folder:
                 what = "a link" if is_link else "no folder"
                 return f"memory cannot lie at `{self.root}`: `{folder}` is {what}"
             if not os.access(folder, os.W_OK | os.X_OK):
-                return f"memory cannot be written at `{self.root}`: permission denied"
+                is_fixed = os.statvfs(folder).f_flag & os.ST_RDONLY
+                why = (
+                    "the file system is read-only" if is_fixed else "permission denied"
+                )
+                return f"memory cannot be written at `{self.root}`: {why}"
             return ""
         return ""
 

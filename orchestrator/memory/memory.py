@@ -36,7 +36,10 @@ __all__ = ["About", "Known", "Memory", "State"]
 
 MOST_BESIDE: Final = 20
 """Earlier changes of one call that a new entry is compared with, the last ones."""
+TOUCH_S: Final = 0.5
+"""Longest wait to note that entries were shown; writers are done in milliseconds."""
 _TIDIED: Final = f"{OWN}/tidied"
+_SAME: Final[tuple[State, ...]] = ("unchanged", "moved")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,8 @@ class Known:
     Attributes:
         topic: its file.
         entry: as it is in the file; lines of evidence that have moved, as they are now.
-        state: of its evidence, the worst of all places.
+        state: of its evidence, the worst of all places. Lines vouch for what the
+            program wrote from them; for what a person made of it they are `unknown`.
         states: of each place.
     """
 
@@ -198,8 +202,10 @@ class Memory:
     def touch(self, keys: Collection[str]) -> None:
         """Note that entries were shown today; at most once a day each.
 
+        Whoever has been shown them does not wait long for it.
+
         Raises:
-            StoreError: it cannot be written.
+            StoreError: it cannot be written now.
         """
         today = self._scope.today()
         with suppress(StoreError):
@@ -207,7 +213,7 @@ class Memory:
         wanted = [key for key in keys if self._is_untouched(key, today)]
         if not wanted:
             return
-        with suppress(Changed), self._scope.batch() as batch:
+        with suppress(Changed), self._scope.batch(limit_s=TOUCH_S) as batch:
             for key in wanted:
                 found = batch.find(key)
                 if found is not None and _may_touch(found[1], today):
@@ -298,6 +304,8 @@ class Memory:
 
 def _known(path: str, entry: Entry, seals: Seals) -> Known:
     states = tuple(map(seals.state, entry.evidence))
+    if entry.is_by_a_person:  # the lines were compared with what it said before
+        states = tuple("unknown" if each in _SAME else each for each in states)
     return Known(path, seals.now(entry), worst(states), states)
 
 

@@ -11,7 +11,7 @@ from typing import Final
 from orchestrator.errors import StoreError
 from orchestrator.memory.batch import Batch
 from orchestrator.memory.catalog import Catalog
-from orchestrator.memory.folder import Changed, Folder
+from orchestrator.memory.folder import LOCK_S, Changed, Folder
 from orchestrator.memory.forgetting import forgetting_is_done
 from orchestrator.memory.seals import Seals
 
@@ -64,13 +64,16 @@ class Scope:
             self.catalog.tell(told)
 
     @contextmanager
-    def batch(self) -> Iterator[Batch]:
+    def batch(self, *, limit_s: float = LOCK_S) -> Iterator[Batch]:
         """Give a batch under the lock; the index follows when the lock is free.
+
+        Args:
+            limit_s: longest wait for the lock.
 
         Raises:
             StoreError: nothing can be written.
         """
-        with self.disk.lock() as lease:
+        with self.disk.lock(limit_s=limit_s) as lease:
             batch = Batch(self.disk, self.catalog, lease, self.catalog.prepare(lease))
             yield batch
             told = self.catalog.told()

@@ -12,6 +12,7 @@ from typing import Final
 from orchestrator.memory.earlier_runs import FromRun
 from orchestrator.memory.entries import place_text
 from orchestrator.memory.memory import About, Known
+from orchestrator.messages import clean_text
 from orchestrator.security.untrusted import defused
 
 __all__ = [
@@ -154,6 +155,9 @@ def _lines(text: str) -> Iterable[str]:
 
 
 def _one_line(text: str, most: int) -> str:
-    """Return a text in one line, cut, and so that nothing in it passes for ours."""
-    plain = defused(" ".join(text.split()), beside_ours=True)
+    """Return a text in one line, cut, and so that nothing in it passes for ours.
+
+    What is no UTF-8 in a file of a person's is in it as what cannot be sent.
+    """
+    plain = defused(" ".join(clean_text(text).split()), beside_ours=True)
     return plain if len(plain) <= most else f"{plain[: most - 1].rstrip()}…"

@@ -17,9 +17,11 @@ from orchestrator.events import (
     AgentStarted,
     BriefRefused,
     BriefReused,
+    ContextCompacted,
     ControlReceived,
     Event,
     LimitReachedEvent,
+    MemoryRecalled,
     ModelAdapted,
     ModelAnswered,
     NotesEdited,
@@ -153,7 +155,7 @@ class History:
         match event.kind:
             case ModelAnswered.KIND:
                 self.totals = self.totals.plus(data)
-            case ToolEnded.KIND:
+            case ToolEnded.KIND | ContextCompacted.KIND | MemoryRecalled.KIND:
                 self._see(event, artifacts)
             case AgentStarted.KIND:
                 self.begun.add(who)

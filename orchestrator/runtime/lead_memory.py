@@ -21,6 +21,7 @@ from orchestrator.ids import LEAD
 from orchestrator.memory.answer import changes_in
 from orchestrator.memory.keeping import Author, Drop, Put
 from orchestrator.memory.memory import Known, Memory
+from orchestrator.messages import clean_text, with_texts
 from orchestrator.runtime.run_memory import Looked, RunMemory, compared
 from orchestrator.spec.task import Task
 from orchestrator.store.eventlog import EventLog
@@ -200,7 +201,8 @@ class LeadMemory:
             memory.tidy_if_due()
         except (OSError, OrchestratorError) as error:
             return MemoryKept(by, failure=self.memory.redact(str(error)))
-        return MemoryKept(by, [asdict(each) for each in outcomes])
+        told = [with_texts(asdict(each), clean_text) for each in outcomes]
+        return MemoryKept(by, told)
 
 
 def _parts(texts: Sequence[str]) -> Iterator[str]:
@@ -212,7 +214,8 @@ def _parts(texts: Sequence[str]) -> Iterator[str]:
 
 
 def _told(known: Known) -> dict[str, str]:
-    return {"topic": known.topic, "key": known.entry.key, "state": known.state}
+    key = clean_text(known.entry.key)
+    return {"topic": clean_text(known.topic), "key": key, "state": known.state}
 
 
 def _shown_as(told: dict[str, str]) -> tuple[str, str]:

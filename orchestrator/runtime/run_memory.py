@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -102,18 +103,19 @@ class RunMemory:
         found: list[Known] = []
         runs: list[FromRun] = []
         failures: list[str] = []
-        try:
-            if self.memory is not None:
+        if self.memory is not None:
+            with _told(failures):
                 topics = tuple(self.memory.topics())
                 wider = self.memory.recall(asked, most=most * 2, is_subject=is_subject)
                 found = [k for k in wider if not self._is_of_others(k, agent)][:most]
-                self.memory.touch([known.entry.key for known in found])
                 failures.append(self.memory.notice)
-            if self.earlier is not None and asked:
+        if self.earlier is not None and asked:
+            with _told(failures):
                 runs = self.earlier.recall(asked, most=most_runs, is_subject=is_subject)
-        except (OSError, OrchestratorError) as error:
-            failures.append(str(error))
-        failure = self.redact("; ".join(filter(None, failures)))
+        if self.memory is not None:
+            with _told(failures):
+                self.memory.touch([known.entry.key for known in found])
+        failure = self.redact("; ".join(filter(None, dict.fromkeys(failures))))
         return Looked(topics, tuple(found), tuple(runs), failure)
 
     def _is_of_others(self, known: Known, agent: str) -> bool:
@@ -163,6 +165,15 @@ class RunMemory:
             heading=_HEAD,
         )
         return ToolOutput(text.text, files=compared(text, context))
+
+
+@contextmanager
+def _told(failures: list[str]) -> Iterator[None]:
+    """Let what fails inside be told, and the rest go on."""
+    try:
+        yield
+    except (OSError, OrchestratorError) as error:
+        failures.append(str(error))
 
 
 def compared(shown: Bounded, context: ToolContext) -> tuple[FileSeen, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from refund_runs import FILES, LINE, OTHER, READ, sent
 from run_bench import Ended, RunBench, finish, in_turn, item, submit
 
 from orchestrator.errors import SpecError
+from orchestrator.events import Event
 from orchestrator.messages import text_of
 from orchestrator.models.base import ModelRequest
 from orchestrator.runtime.replaying.replay import replay
@@ -224,6 +226,79 @@ async def test_a_run_that_goes_on_is_told_what_it_was_told(bench: RunBench) -> N
     assert text_of(again.requests[0].messages[0]["content"]) == first_words(second)
 
 
+async def test_a_file_that_is_no_utf8_breaks_no_run(bench: RunBench) -> None:
+    folder = memory_of(bench)
+    folder.mkdir(parents=True)
+    written = "退款要14天。".encode("gbk")
+    (folder / "old.md").write_bytes(
+        b"%b\n\n## Refund %b\n\nrefund %b\n" % ((written,) * 3)
+    )
+    looks = [
+        call("memory", command="view", path="/memories"),
+        call("memory", command="view", path="/memories/old.md"),
+        call("recall", query="refund", where="memory"),
+    ]
+    ended = await bench.play([looks, finish("Done."), LEARNED], {}, **MEMORY)
+
+    assert ended.result.state == "done"
+    assert "› Refund" in first_words(ended)
+    assert written in (folder / "old.md").read_bytes()
+
+
+async def test_a_run_that_goes_on_may_cite_what_memory_showed_it(
+    bench: RunBench,
+) -> None:
+    await learns(bench)
+    second = await bench.play([fail("quota_exhausted", "used up")], {}, **MEMORY)
+    again = await bench.resume(second.folder, [finish(REPORT), "nothing"], {})
+
+    assert second.result.state == "parked"
+    assert again.result.state == "done", again.result.missing
+
+
+async def test_a_lead_that_never_hands_in_is_asked_what_it_learned(
+    bench: RunBench,
+) -> None:
+    lead: list[Step] = ["It takes 14 days."] * 3
+    ended = await bench.play([READ, *lead, LEARNED], {}, **MEMORY)
+
+    assert ended.result.state == "partial"
+    assert [m["role"] for m in ended.requests[-1].messages[-2:]] == [
+        "assistant",
+        "user",
+    ]
+    (kept,) = told(ended, "memory.kept")
+    assert kept["by"] == "model"
+    assert "new" in {each["what"] for each in kept["outcomes"]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "asks"),
+    [("model.requested", 1), ("model.answered", 0), ("memory.kept", 0)],
+)
+async def test_a_run_killed_as_it_looks_back_goes_on_from_there(
+    bench: RunBench, tmp_path: Path, kind: str, asks: int
+) -> None:
+    left = tmp_path / "left"
+
+    def on_event(event: Event) -> None:
+        is_of_pass = event.data.get("purpose") == "memory"
+        if event.kind == kind and (is_of_pass or kind == "memory.kept"):
+            shutil.copytree(bench.runs, left)
+
+    first = await learns(bench, on_event=on_event)
+    shutil.rmtree(bench.runs)
+    shutil.copytree(left, bench.runs)
+    again = await bench.resume(first.folder, [LEARNED][:asks], {})
+
+    assert again.result.state == "done"
+    assert len(again.requests) == asks  # the report is not asked for again
+    assert len(again.events("report.submitted")) == 1
+    outcomes = told(again, "memory.kept")[-1]["outcomes"]
+    assert [each["what"] for each in outcomes] == ["same"] * 3
+    assert (memory_of(bench) / "refunds.md").read_text().count("\n## ") == 3
+
+
 async def test_recall_finds_entries_by_several_phrasings(bench: RunBench) -> None:
     await learns(bench)
     asked = call("recall", query="no ticket\nwithout a receipt", where="memory")
@@ -398,12 +473,15 @@ async def test_another_model_that_writes_summaries_is_given_the_conversation(
     bench: RunBench,
 ) -> None:
     model = {**MEMORY["model"], "summaries": "claude-haiku-5-5"}
+    braced = "## How long refunds {record} take\n\nHow long refunds {record} take.\n"
+    bench.write(".orchestrate/memory/braces.md", braced)
 
     def play(request: ModelRequest) -> Step | Awaitable[Step]:
         words = text_of(request.messages[0]["content"])
         if words.startswith("<record>"):
             assert not request.tools
-            assert REPORT in words
+            assert words.count(REPORT) == 1
+            assert "refunds {record} take" in words.partition("</record>")[2]
             return LEARNED
         return lead(request) if "# Objective\n\nExplain" in words else worker(request)
 

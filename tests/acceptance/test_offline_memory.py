@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,16 @@ async def test_only_the_changed_file_is_read_again_and_its_entry_updated(
     assert text.count("\n## ") == 2
     assert "runs for 7 years." in text
     assert "- was: Lease: The lease of the hall runs for 5 years." in text
+
+
+async def test_a_hint_that_says_what_was_found_is_left_out(bench: RunBench) -> None:
+    await asked(bench, LONG)
+    file = bench.root / ".orchestrate" / "memory" / "docs.md"
+    seal = re.compile(r"(- evidence: \S+) \(check \w+\)")
+    file.write_text(seal.sub(r"\1", topic(bench)))
+    same = await asked(bench, LONG)
+    file.write_text(file.read_text().replace("5 years", "9 years"))
+    other = await asked(bench, LONG)
+
+    assert "A hint from memory" not in same.text("report.md")
+    assert "A hint from memory" in other.text("report.md")

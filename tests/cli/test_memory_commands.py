@@ -107,7 +107,8 @@ class TestNothingYet:
         out, err = run(capsys, *argv)
         folder = work / ".orchestrate/memory"
 
-        assert (out, err) == ("", f"nothing is remembered yet: {folder}\n")
+        told = f"nothing is remembered yet: {folder}"
+        assert (out, err) == ("", f"{told}; `--workspace DIR` names another project\n")
         assert not folder.exists()
 
     def test_for_programs_it_is_an_empty_list(

@@ -194,12 +194,36 @@ def test_every_kind_has_a_sentence_of_one_line(kind: str) -> None:
             "busy",
         ),
         ("moon.risen", {"phase": "full"}, "phase=full"),
+        (
+            "memory.kept",
+            {"by": "model", "outcomes": [], "failure": "the disk is full"},
+            "memory is not brought up to date: the disk is full",
+        ),
     ],
 )
 def test_sentences_say_what_happened(
     kind: str, data: dict[str, Any], words: str
 ) -> None:
     assert said(kind, **data) == words
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"command": "view", "path": "/memories"}, "looks into memory"),
+        (
+            {"command": "view", "path": "/memories/auth.md"},
+            "looks into memory: auth.md",
+        ),
+        (
+            {"command": "rename", "old_path": "/memories/a.md", "new_path": "b.md"},
+            "moves in memory: a.md to b.md",
+        ),
+        ({}, "memory"),
+    ],
+)
+def test_a_memory_command_is_told_in_words(given: dict[str, Any], words: str) -> None:
+    assert call_phrase("memory", given) == words
 
 
 def test_a_tool_nobody_has_a_phrase_for_is_shown_with_its_input() -> None:

@@ -53,6 +53,12 @@ def test_entries_stand_under_their_topic_with_evidence() -> None:
 
 def test_a_fence_around_all_of_it_is_no_part_of_it() -> None:
     assert changes_in(f"```markdown\n{ANSWER}```\n") == changes_in(ANSWER)
+    told = f"This is worth keeping:\n\n```md\n{ANSWER}```\n\nThat is all."
+    assert changes_in(told) == changes_in(ANSWER)
+
+
+def test_lines_may_end_as_on_windows() -> None:
+    assert changes_in(ANSWER.replace("\n", "\r\n")) == changes_in(ANSWER)
 
 
 @pytest.mark.parametrize(

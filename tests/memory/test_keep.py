@@ -300,6 +300,19 @@ def test_being_shown_is_noted_once_a_day(desk: Desk) -> None:
     assert [k.entry.is_by_a_person for k in memory.entries()] == [False, True]
 
 
+def test_lines_do_not_vouch_for_what_a_person_made_of_an_entry(desk: Desk) -> None:
+    (desk.work / "tokens.py").write_text("A = 15\n")
+    desk.keep(Put("auth.md", KEY, TOKENS, (Place("tokens.py", 1, 1),)))
+    (before,) = desk.memory().entries()
+    desk.write("auth.md", desk.read("auth.md").replace("15 minutes", "10 minutes"))
+    (edited,) = desk.memory().entries()
+    (desk.work / "tokens.py").write_text("B = 30\n")
+    (stale,) = desk.memory().entries()
+
+    states = [each.state for each in (before, edited, stale)]
+    assert states == ["unchanged", "unknown", "changed"]
+
+
 def test_a_full_topic_takes_no_more_and_says_what_to_do(desk: Desk) -> None:
     text = "".join(f"## k{number}\n\nv\n\n" for number in range(500))
     desk.write("full.md", text)

@@ -31,7 +31,8 @@ def state(work: Path, source: str, quote: str = QUOTE) -> str:
     ("source", "told"),
     [
         ("tokens.py:12", "unchanged"),
-        ("tokens.py:15-16", "unchanged"),
+        ("tokens.py:10-16", "unchanged"),
+        ("tokens.py:13", "moved"),
         ("tokens.py", "unchanged"),
         ("./tokens.py:12", "unchanged"),
         ("tokens.py:30", "moved"),

@@ -204,7 +204,7 @@ async def test_a_report_in_chinese_says_it_in_chinese() -> None:
     steps = await first_turn(first)
 
     report = steps[-1][1]["report"]
-    assert "[政策/隐私.md:17]（来自2026-11-29 的记忆" in report
+    assert "[政策/隐私.md:17]（来自 2026-11-29 的记忆" in report
     assert "没有重新阅读：问题 1" in report
 
 

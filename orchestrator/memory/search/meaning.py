@@ -33,6 +33,7 @@ from orchestrator.memory.search.schema import Damaged, File
 
 __all__ = ["Meaning"]
 
+BY_WORDS: Final = "memory is searched by words alone"
 _BATCH: Final = 64
 _CATCH_UP_S: Final = 3.0
 """After so long no further batch is begun within one call."""
@@ -90,12 +91,14 @@ class Meaning:
         if scale is None or int(fact(connection, "size")) * 4 != len(vectors[0]):
             return None
         if not scale.is_usable:
-            self.notice = f"`{self._embedder.name}` does not tell what belongs together"
+            name = self._embedder.name
+            self.notice = f"{BY_WORDS}: `{name}` does not tell what belongs together"
             return None
         seen = (fact(connection, "epoch"), fact(connection, "version"))
         with self._lock:
             if not has_numpy() and _count(connection) > MOST_PLAIN:
-                self.notice = f"more than {MOST_PLAIN:,} vectors need numpy"
+                many = f"more than {MOST_PLAIN:,} vectors need numpy"
+                self.notice = f"{BY_WORDS}: {many}"
                 return None
             self._matrix.refresh(connection, seen)
             return scale, [self._matrix.like(vector) for vector in vectors]
@@ -173,7 +176,7 @@ class Meaning:
         return vectors
 
     def _failed(self, why: str) -> None:
-        self.notice = f"memory is searched by words alone: {why}"
+        self.notice = f"{BY_WORDS}: {why}"
         self._rest_until = self._monotonic() + _REST_S
 
 

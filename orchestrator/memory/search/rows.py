@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from orchestrator.memory.entries import Entry, Topic, folded_key
 from orchestrator.memory.search.pieces import Piece, pieces_of
 from orchestrator.memory.search.words import terms_of
+from orchestrator.messages import whole_chars
 
 __all__ = ["Stamp", "fact", "remove", "replace", "set_fact", "stamps"]
 
@@ -33,7 +34,7 @@ def replace(connection: sqlite3.Connection, topic: Topic, stamp: Stamp) -> None:
         before.setdefault((key, bytes(digest)), []).append((row, newest))
     for entry in topic.entries:
         digest = _digest(topic, entry)
-        same = before.get((_clean(entry.key), digest))
+        same = before.get((whole_chars(entry.key), digest))
         if not same:
             _add(connection, topic, entry, digest)
             continue
@@ -76,7 +77,7 @@ def _digest(topic: Topic, entry: Entry) -> bytes:
 def _add(
     connection: sqlite3.Connection, topic: Topic, entry: Entry, digest: bytes
 ) -> None:
-    key = _clean(entry.key)
+    key = whole_chars(entry.key)
     row = connection.execute(
         "INSERT INTO entries (topic, key, folded, newest, digest)"
         " VALUES (?, ?, ?, ?, ?)",
@@ -86,7 +87,7 @@ def _add(
         heading, body = _terms(piece)
         at = connection.execute(
             "INSERT INTO pieces (entry, heading, body, text) VALUES (?, ?, ?, ?)",
-            (row, heading, body, _clean(f"{piece.heading}: {piece.text}")),
+            (row, heading, body, whole_chars(f"{piece.heading}: {piece.text}")),
         ).lastrowid
         connection.execute("INSERT INTO pending VALUES (?)", (at,))
         _count(connection, 1)
@@ -121,7 +122,3 @@ def _drop(connection: sqlite3.Connection, entries: Sequence[int]) -> None:
 def _count(connection: sqlite3.Connection, more: int) -> None:
     sql = "UPDATE facts SET value = value + ? WHERE name = 'pieces'"
     connection.execute(sql, (more,))
-
-
-def _clean(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()

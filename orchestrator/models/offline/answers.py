@@ -82,6 +82,9 @@ class AgentResult:
     """A part of its findings was only named."""
     remarks: list[str] = field(default_factory=list)
     """What a report says below the places."""
+    hints: dict[str, str] = field(default_factory=dict)
+    """What memory says without evidence → what a report says of that, where no place in
+    the answer says the same."""
 
     @property
     def is_from_memory(self) -> bool:

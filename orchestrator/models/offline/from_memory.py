@@ -33,7 +33,7 @@ _WORDS = {
         "many": "questions {number}",
     },
     True: {
-        "day": "{when} 的",
+        "day": " {when} 的",
         "no_day": "无日期的",
         "note": "（来自{day}记忆（from memory），所引行此后未变）",
         "changed": "此处记忆已过时（stale）：{day}条目写着“{said}”，而 {where} "
@@ -68,9 +68,10 @@ def results_from(
                 place.note = words["note"].format(day=_day(entry, words))
                 result.places.append(place)
         told = [_doubt(entry, words) for entry in found.doubtful]
-        told += [_told("hint", entry, words) for entry in found.hints]
         result.remarks = told[:MAX_REMARKS]
-        if result.places or result.remarks:
+        hints = found.hints[: MAX_REMARKS - len(result.remarks)]
+        result.hints = {each.said: _told("hint", each, words) for each in hints}
+        if result.places or result.remarks or result.hints:
             results.append(result)
     return results
 

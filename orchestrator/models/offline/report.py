@@ -140,7 +140,7 @@ def compose(
                     places, missed, failure, _said_for(number, results, words), share
                 )
             )
-        parts += _remarks(number, results)
+        parts += _remarks(number, results, places)
         mark = "x" if places else " "
         draft.plan.append(f"- [{mark}] {shortened(question, 160)}")
         draft.facts += [
@@ -303,9 +303,16 @@ def _missed(missed: Missed, words: dict[str, str], *, is_whole: bool) -> str:
     return none + words["tried"].format(terms=terms, why=why) + words["gap"]
 
 
-def _remarks(number: int, results: Sequence[AgentResult]) -> list[str]:
-    """Return what is said below the answer to a question, as a list."""
+def _remarks(
+    number: int, results: Sequence[AgentResult], places: Sequence[Place]
+) -> list[str]:
+    """Return what is said below an answer and is not what `places` in it say."""
     mine = [remark for r in results if number in r.questions for remark in r.remarks]
+    claims = {place.claim for place in places}
+    hints = [r.hints for r in results if number in r.questions]
+    mine += [
+        told for each in hints for said, told in each.items() if said not in claims
+    ]
     return ["\n".join(f"- {_plain(remark)}" for remark in mine)] if mine else []
 
 
