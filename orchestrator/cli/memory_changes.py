@@ -104,6 +104,8 @@ def export_to(file: Path | None, scope: Scope, *, is_forced: bool) -> None:
     """
     if file is not None and file.exists() and not is_forced:
         raise SpecError("is there already; --force writes over it", str(file))
+    if file is not None and file.exists() and not file.is_file():
+        raise SpecError("is no ordinary file; leave it out for stdout", str(file))
     lines = _lines(scope)
     if file is None:
         for line in lines:

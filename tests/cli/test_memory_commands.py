@@ -425,6 +425,16 @@ class TestExport:
         assert err == "wrote 3 entries to all.jsonl\n"
         assert (filled / "all.jsonl").read_text().count("\n") == 3
 
+    def test_nothing_but_a_file_is_written_over(
+        self, filled: Path, capsys: Capture
+    ) -> None:
+        os.mkfifo("pipe")
+
+        _, err = run(capsys, "export", "pipe", "--force", status=2)
+
+        assert err == "error: pipe: is no ordinary file; leave it out for stdout\n"
+        assert Path("pipe").is_fifo()
+
 
 class TestImport:
     @pytest.fixture

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
-import sqlite3
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from memory_desk import AUTHOR, Desk
@@ -18,7 +15,6 @@ from orchestrator.memory.entries import Place, parse_topic
 from orchestrator.memory.folder import Changed, Folder
 from orchestrator.memory.keeping import Drop, Put
 from orchestrator.memory.rules import FORGOTTEN, PERSONS
-from orchestrator.memory.search.schema import _use_wal
 from orchestrator.runtime.toolbox import workspace_of
 from orchestrator.spec.task import Task
 
@@ -175,19 +171,3 @@ def test_memory_of_a_project_within_is_hidden(tmp_path: Path) -> None:
 
         with pytest.raises(ToolError, match="excluded"):
             workspace_of(task, None).resolve_file(name)
-
-
-def test_an_index_that_others_make_at_this_moment_is_waited_for() -> None:
-    class Busy(sqlite3.Connection):
-        left = 2
-
-        def execute(self, sql: str, *more: Any) -> sqlite3.Cursor:
-            if "WAL" in sql and self.left:
-                self.left -= 1
-                raise sqlite3.OperationalError("database is locked")
-            return super().execute(sql, *more)
-
-    with contextlib.closing(sqlite3.connect(":memory:", factory=Busy)) as connection:
-        _use_wal(connection)
-
-        assert not connection.left
