@@ -17,11 +17,9 @@ __all__ = ["Compared", "Found", "search"]
 Compared = tuple[Calibration, list[Likeness]]
 
 LEAST_BY_WORDS: Final = 0.6
-"""Evidence that an answer needs where there are words alone."""
+"""Evidence by words that is enough, with vectors too: names have little meaning."""
 LEAST: Final = 1.3
 """Evidence that it needs with vectors: by words and by likeness together."""
-ENOUGH_BY_WORDS: Final = 0.75
-"""Evidence by words that needs no likeness: names have little meaning."""
 OF_LIKENESS: Final = 0.25
 """Weight of a deviation by which a text is nearer than unrelated ones are."""
 _NEAREST: Final = 40
@@ -112,7 +110,7 @@ def _merge(
         alike = _alike(scale, likeness, piece)
         coverage = hit.coverage if hit else 0.0
         evidence = coverage + alike
-        if coverage >= ENOUGH_BY_WORDS:
+        if coverage >= LEAST_BY_WORDS:
             evidence = max(evidence, LEAST)
         _note(
             seen,
