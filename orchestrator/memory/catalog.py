@@ -257,6 +257,11 @@ class Catalog:
             return []
         return self._with_index(lambda index: index.near(key, value))
 
+    @property
+    def is_large(self) -> bool:
+        """Whether a look at everything takes longer than a write."""
+        return self._look is not None and len(self._look.listing.files) > FEW
+
     def compact(self) -> None:
         """Leave no byte in the index of what was taken out of the files.
 
@@ -268,7 +273,7 @@ class Catalog:
 
     def _must_look(self, writes: int) -> bool:
         look = self._look
-        if look is None or len(look.listing.files) <= FEW:
+        if look is None or not self.is_large:
             return True
         if writes >= 0 and writes != look.writes:
             return True

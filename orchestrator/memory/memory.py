@@ -292,8 +292,13 @@ class Memory:
         return Commands(self._scope, author, entries_alone)
 
     def _near(self, asked: Put | Drop) -> tuple[str, ...]:
-        """Return keys that may say the same; none where the key is known already."""
+        """Return keys that may say the same; none where the key is known already.
+
+        In a large scope that is left to tidying: a write does not wait for it.
+        """
         if isinstance(asked, Drop) or not (asked.key and asked.value):
+            return ()
+        if self._scope.catalog.is_large:
             return ()
         with suppress(StoreError):
             if self._scope.catalog.topic_of(asked.key) is None:

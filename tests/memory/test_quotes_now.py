@@ -15,7 +15,7 @@ QUOTE = "ttl = timedelta(minutes=15)"
 
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
-    folder = tmp_path / "work"
+    folder = tmp_path / "service"
     folder.mkdir()
     lines = [f"line {n}" for n in range(1, 31)]
     lines[11] = f"    {QUOTE}"
@@ -38,7 +38,7 @@ def state(work: Path, source: str, quote: str = QUOTE) -> str:
         ("tokens.py:30", "moved"),
         ("missing.py:12", "gone"),
         ("tokens.py/below.py:1", "gone"),
-        ("../work/tokens.py:12", "unchanged"),
+        ("../service/tokens.py:12", "unchanged"),
         ("../outside.py:1", "unknown"),
         ("https://example.org/a:12", "unknown"),
         (".:12", "unknown"),

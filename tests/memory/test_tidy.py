@@ -7,6 +7,7 @@ from datetime import date, timedelta
 import pytest
 from memory_desk import Desk
 
+from orchestrator.memory.catalog import FEW
 from orchestrator.memory.entries import Place
 from orchestrator.memory.keeping import Outcome, Put
 
@@ -105,6 +106,19 @@ def test_duplicates_that_came_at_the_same_moment_are_merged_later(desk: Desk) ->
     assert [each.value for each in known.entry.was] == [value]
     assert not known.entry.is_by_a_person
     assert not (desk.folder / "a.md").exists()
+
+
+def test_in_a_large_scope_duplicates_are_left_to_tidying(desk: Desk) -> None:
+    for number in range(FEW):
+        desk.write(f"t{number}.md", f"## Mine {number}\n\nMine.\n")
+    value = "The nightly backup of the database is kept for 90 days."
+    desk.put("Backup retention", value, "a.md")
+
+    put = Put("b.md", "Nightly backup retention", f"{value[:-1]} there.")
+    (outcome,) = desk.keep(put)
+
+    assert outcome.what == "new"
+    assert [each.what for each in desk.memory().tidy()] == ["merged"]
 
 
 def test_it_is_due_once_a_day(desk: Desk) -> None:
