@@ -8,9 +8,10 @@ drawn from a seed.
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TextIO
 
 from orchestrator.agent.notes import NotesWriter
 from orchestrator.clock import Clock
@@ -117,10 +118,18 @@ class SteppedLog(EventLog):
 
 
 class Person:
-    """Does one thing after another to the file, each in steps."""
+    """Does one thing after another to the file, each in steps.
 
-    def __init__(self, path: Path, rng: random.Random, times: int) -> None:
-        self.path, self.rng = path, rng
+    Attributes:
+        tries: so often a file is looked for, a millisecond apart. Where names cannot be
+            exchanged it is missing for a moment, and who saved what was there then
+            would have deleted all else.
+    """
+
+    def __init__(
+        self, path: Path, rng: random.Random, times: int, *, tries: int = 1
+    ) -> None:
+        self.path, self.rng, self.tries = path, rng, tries
         self.said: list[str] = []
         self._steps = self._at_work(times)
         self.is_done = False
@@ -145,11 +154,21 @@ class Person:
         self.said.append(f"person-{len(self.said):04d}.")
         return f"- [ ] words of {self.said[-1]}"
 
+    def _opened(self, mode: Literal["r", "r+"]) -> TextIO | None:
+        for left in reversed(range(self.tries)):
+            try:
+                return self.path.open(mode)
+            except FileNotFoundError:
+                if left:
+                    time.sleep(0.001)
+        return None
+
     def _read(self) -> str:
-        try:
-            return self.path.read_text()
-        except FileNotFoundError:  # of a system that cannot exchange names
+        file = self._opened("r")
+        if file is None:
             return ""
+        with file:
+            return file.read()
 
     def _append(self) -> Iterator[None]:
         with self.path.open("a") as file:
@@ -187,9 +206,8 @@ class Person:
             file.write(text[half:])
 
     def _write_over(self) -> Iterator[None]:
-        try:
-            file = self.path.open("r+")
-        except FileNotFoundError:
+        file = self._opened("r+")
+        if file is None:
             return
         with file:
             text = self._changed(file.read())

@@ -16,7 +16,7 @@ MAX_PAUSE_S = 0.004
 def edit(path: Path, seed: int, times: int) -> list[str]:
     """Edit the file so often, with pauses, and return the words written."""
     rng = random.Random(seed)
-    person = Person(path, rng, times)
+    person = Person(path, rng, times, tries=1_000)
     while not person.is_done:
         person.step()
         time.sleep(rng.random() * MAX_PAUSE_S)
